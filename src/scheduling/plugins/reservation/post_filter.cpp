@@ -3,6 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <unordered_map>
 
 #include "koord/api/rules/node_selector.hpp"
 #include "koord/api/rules/pod_requests.hpp"
@@ -18,12 +20,15 @@ PostFilterResult Reservations::post_filter(PodAttempt& attempt, const Diagnosis&
   const PodInfo& pod = attempt.in_place ? *attempt.in_place : attempt.pod;
   PostFilterResult result{.status = {StatusCode::unschedulable, {}}};
   auto wants = Wants::read(pod.pod->metadata);
-  if (!wants || wants->ignores || is_reserve_pod(*pod.pod)) return result;
+  if (!wants || is_reserve_pod(*pod.pod)) return result;
   WhyNot why;
+  std::unordered_map<Row, std::ptrdiff_t> told;  // how many of a row's reservations have said why themselves
   const api::RequiredNodeAffinity where(pod.pod->spec);
   const api::ResourceList asked = api::pod_requests(*pod.pod);
   const Looked looked_at = looked(*wants);
-  for (const Ledger::Entry* e : ledger_.owned_by(pod)) {
+  // Whoever ignores them is nobody's owner.
+  const auto owned = wants->ignores ? std::vector<const Ledger::Entry*>() : ledger_.owned_by(pod);
+  for (const Ledger::Entry* e : owned) {
     const std::shared_ptr<const api::Node>& node = context_.nodes.node(e->row);
     if (!node || !looked_at.at(e->node) || !where.matches(*node)) continue;
     const api::Taint* taint = nullptr;
@@ -33,7 +38,9 @@ PostFilterResult Reservations::post_filter(PodAttempt& attempt, const Diagnosis&
       if (!diagnosis.prefilter_message.empty()) return Reasons{diagnosis.prefilter_message};
       Reasons reasons = context_.verdicts[attempt.state().verdict(e->row)].reasons;
       const auto own = [](const std::string& reason) { return reason.starts_with("Reservation(s) "); };
-      if (std::ranges::any_of(reasons, own)) reasons.clear();
+      const auto [it, first] = told.try_emplace(e->row, std::ranges::count_if(reasons, own));
+      if (it->second-- > 0) return Reasons();
+      std::erase_if(reasons, own);
       return reasons;
     });
   }

@@ -180,6 +180,35 @@ TEST_CASE("a pod that wants a reservation goes nowhere else") {
         "total");
 }
 
+TEST_CASE("of a node's reservations those that have said why do not say the node's reasons") {
+  ReservationWorld w;
+  w.engine.put_node(make_node("n", "8"));
+  const auto same = [](const char* policy) {
+    return [policy](api::Reservation& r) {
+      r.spec.owners[0].label_selector->match_labels["app"] = "x";
+      r.spec.allocate_policy = policy;
+    };
+  };
+  w.put_on(make_reservation("a", "1", same("Aligned")), "n");
+  w.put_on(make_reservation("b", "1", same("Restricted")), "n");
+  const auto message = [&](const std::map<std::string, std::string>& annotations, bool ignores) {
+    w.engine.put_pod(make_pod("p", "8", "128Mi", [&](api::Pod& p) {
+      RW::owner_of("x", annotations)(p);
+      if (ignores) p.metadata.labels["scheduling.koordinator.sh/reservation-ignored"] = "true";
+    }));
+    const Decision d = w.one();
+    w.engine.remove_pod(*d.pod);
+    return d.message();
+  };
+  CHECK_THAT(message(RW::wanting("{}"), false),
+             Catch::Contains("1 Reservation(s) Insufficient cpu. 1 Reservation(s) for node reason that "
+                             "Insufficient cpu by node, 2 Reservation(s) matched owner total"));
+  // Who ignores them is nobody's owner, and is told so where it wants one.
+  w.engine.put_node(make_node("n", "7"));
+  CHECK_THAT(message(RW::wanting("{}"), true), Catch::EndsWith(". 0 Reservation(s) matched owner total"));
+  CHECK_THAT(message({}, true), !Catch::Contains("Reservation(s)"));
+}
+
 TEST_CASE("pods that ignore reservations take their room, and are given none") {
   ReservationWorld w;
   w.engine.put_node(make_node("n"));
