@@ -29,6 +29,7 @@ std::unique_ptr<Reservations::FilterState> Reservations::read(const PodInfo& pod
   want(kStorage, pod.requests.storage);
   for (const Amount& a : pod.requests.scalars)
     if (!ignored_.has(context_.nodes.resources().name(a.resource))) want(a.resource, a.amount);
+  state->takes = pod.requests;
   state->requests = api::pod_requests(*pod.pod);
   state->affinity = has_affinity(pod);
   state->ignores = api::ignores_reservations(pod.pod->metadata);
@@ -51,8 +52,6 @@ FilterPlugin::Prepared Reservations::prepare_filter(const PodInfo& pod) {
   // Koordinator reserves resource claims and writes them nowhere, so that the next pod gets the same devices.
   if (is_reserve_pod(*pod.pod) && !pod.pod->spec.resource_claims.empty())
     prepared.rejected = "reservation's template has resource claims, which cannot be kept for its owners";
-  if (is_reserve_pod(*pod.pod) && !annotation(pod, api::kReservePodPreAllocates).empty())
-    prepared.rejected = "reservation asks for pre-allocation, which koord does not do yet";
   prepared.state = read(pod);
   return prepared;
 }
@@ -86,6 +85,9 @@ VerdictId Reservations::filter_view(PodState* state, const NodeTable&, const Nod
   auto& s = *static_cast<FilterState*>(state);
   if (s.reserves)
     if (const VerdictId said = judge_reserve_pod(s, view.row()); said != kPass) return said;
+  if (const auto* applied = view.slots().find<const PreAllocation::Applied>())
+    if (Reasons reasons = pre_allocation_.judge(*applied, s.asked(), view); !reasons.empty())
+      return verdict(s, std::move(reasons));
   const Seen* const seen = view.slots().find<const Seen>();
   if (seen == nullptr && s.affinity) return no_match_;
   if (ledger_.idle() || s.ignores) return kPass;

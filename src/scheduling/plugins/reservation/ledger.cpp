@@ -27,13 +27,21 @@ std::string_view named_by(const api::OwnerReference& owner) {
   return owner.uid.empty() ? owner.name.view() : owner.uid.view();
 }
 
+/// What a pod that runs was promised, until its object says something.
+struct Promise {
+  std::string reservation;
+};
+
 /// The uid of the reservation that the pod has room of; empty: of none.
 std::string reservation_of(const PodInfo& pod) {
   if (pod.pod->spec.node_name.empty()) {
     const Given* const given = pod.kept.find<Given>();
     return given != nullptr ? given->reservation : std::string();
   }
-  if (!pod.pod->metadata.annotations.contains(api::ReservationAllocated::kAnnotation)) return {};
+  const Promise* const promise = pod.kept.find<Promise>();
+  if (api::value_or(pod.pod->metadata.annotations, api::ReservationAllocated::kAnnotation).empty())
+    return promise != nullptr ? promise->reservation : std::string();
+  if (promise != nullptr) pod.kept.put(std::shared_ptr<Promise>());
   auto said = api::read_annotation<api::ReservationAllocated>(pod.pod->metadata.annotations);
   return said && *said ? std::move((*said)->uid) : std::string();
 }
@@ -114,9 +122,12 @@ Amounts Ledger::numbered(const api::ResourceList& amounts) const {
 }
 
 Amounts Ledger::counted_twice(const Entry& e, const Taken& taken) const {
+  return e.pod != nullptr ? counted_twice(e.pod->requests, taken) : Amounts();
+}
+
+Amounts Ledger::counted_twice(const Requests& kept, const Taken& taken) const {
   Amounts twice;
-  if (e.pod == nullptr || taken.pods == 0) return twice;
-  const Requests& kept = e.pod->requests;
+  if (taken.pods == 0) return twice;
   const auto count = [&](ResourceId resource, std::int64_t amount) {
     if (amount = std::min(amount, kept[resource]); amount > 0) twice.push_back({resource, amount});
   };
@@ -266,6 +277,22 @@ void Ledger::forget(const PodInfo& pod) {
   if (pod.kept.find<Given>() == nullptr) return;
   pod.kept.put(std::shared_ptr<Given>());
   if (pod.pod->spec.node_name.empty()) give_back(pod.pod->metadata.uid);
+}
+
+void Ledger::promise(const PodInfo& pod, Row row, const Entry& e) {
+  pod.kept.put(std::make_shared<Promise>(e.uid));
+  pod_changed(row, pod);
+}
+
+void Ledger::take_back_promise(std::string_view pod_uid) {
+  const Holder* const held = holder(pod_uid);
+  if (held == nullptr) return;
+  const Row row = held->row;
+  for (const PodInfo* pod : nodes_.pods(row)) {
+    if (pod->pod->metadata.uid != pod_uid) continue;
+    if (pod->kept.find<Promise>() != nullptr) pod->kept.put(std::shared_ptr<Promise>());
+    return pod_changed(row, *pod);
+  }
 }
 
 void Ledger::pod_added(Row row, const PodInfo& pod) {

@@ -77,8 +77,15 @@ class Ledger final : public ClusterObserver {
   void assume(const PodInfo& pod, Row row, const Entry& entry);
   void forget(const PodInfo& pod);
 
+  /// The pod runs on the row, and what it has counts as the reservation's from now on, which is being placed
+  /// there: until its object says so, or that fails.
+  void promise(const PodInfo& pod, Row row, const Entry& entry);
+  void take_back_promise(std::string_view pod_uid);
+
   /// What counts twice if its pods have so much of it.
   Amounts counted_twice(const Entry& entry, const Taken& taken) const;
+  /// The same of one that asks for so much.
+  Amounts counted_twice(const Requests& kept, const Taken& taken) const;
   /// By resource, of what the engine counts.
   Amounts numbered(const api::ResourceList& amounts) const;
 

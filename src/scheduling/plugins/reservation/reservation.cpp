@@ -16,7 +16,11 @@ namespace koord::scheduling::reservation {
 namespace {
 
 struct DeltaState final : PodState {
-  std::shared_ptr<const Matched> matched;
+  std::shared_ptr<const Matched> matched = {};
+  // Of pods that stand for reservations with pre-allocation.
+  std::optional<PreAllocation::Asked> asked = {};
+  std::shared_ptr<const Candidates> candidates = {};
+  std::uint64_t cycle = 0;
 };
 
 SelectorIndex make_index(const ReservationArgs& args) {
@@ -34,6 +38,7 @@ Reservations::Reservations(const ReservationArgs& args, const PluginContext& con
       ignored_{args.ignored_resources, args.ignored_resource_groups},
       index_(make_index(args)),
       omits_node_labels_(context.gate("OmitNodeLabelsForReservation")),
+      pre_allocation_(context, ledger_, ignored_, omits_node_labels_, args.pre_allocation_config.get()),
       events_(objects_.events(ObjectAction::add, ObjectAction::update, ObjectAction::remove) |
               events_of(EventKind::assigned_pod_delete)),
       no_match_(context.verdicts.intern({context.index, true, {kNoMatch}})),
@@ -134,6 +139,7 @@ Reservations::Looked Reservations::looked(const Wants& wants) const {
 }
 
 PreFilterTransformer::Before Reservations::before_pre_filter(const PodInfo& pod) {
+  if (PreAllocation::concerns(pod)) return {.status = pre_allocation_.admit(pod)};
   if (pod.pod->metadata.annotations.empty() || is_reserve_pod(*pod.pod)) return {};
   if (!has_affinity(pod) && annotation(pod, api::ExactMatchReservation::kAnnotation).empty()) return {};
   const auto wants = Wants::read(pod.pod->metadata);
@@ -144,6 +150,7 @@ PreFilterTransformer::Before Reservations::before_pre_filter(const PodInfo& pod)
 }
 
 PreFilterTransformer::After Reservations::after_pre_filter(const PodInfo& pod) {
+  if (PreAllocation::concerns(pod)) return pre_allocation_.narrow(pod);
   if (!has_affinity(pod) || is_reserve_pod(*pod.pod)) return {};
   const auto found = matched(pod);
   if (found->rows.empty()) return {.status = {StatusCode::unresolvable, kNoMatch}};
@@ -155,25 +162,36 @@ PreFilterTransformer::After Reservations::after_pre_filter(const PodInfo& pod) {
 // How the pod sees their nodes
 
 std::unique_ptr<PodState> Reservations::prepare_deltas(const PodInfo& pod) {
-  if (is_reserve_pod(*pod.pod)) return nullptr;
-  return std::make_unique<DeltaState>();
+  const bool pre_allocates = PreAllocation::concerns(pod);
+  if (is_reserve_pod(*pod.pod) && !pre_allocates) return nullptr;
+  auto state = std::make_unique<DeltaState>();
+  if (pre_allocates) state->asked = read(pod)->asked();
+  return state;
 }
 
 std::span<const Row> Reservations::delta_rows(PodState& state, const PodInfo& pod) {
   auto& s = static_cast<DeltaState&>(state);
+  if (s.asked) {
+    s.candidates = pre_allocation_.find(pod);
+    ++s.cycle;
+    return s.candidates->rows;
+  }
   s.matched = matched(pod);
   return s.matched->rows;
 }
 
 std::uint64_t Reservations::delta_version(const PodState& state, Row row) const {
+  const auto& s = static_cast<const DeltaState&>(state);
+  if (s.asked) return s.cycle;
   std::uint64_t version = 0;
-  for (const Ledger::Entry* e : *static_cast<const DeltaState&>(state).matched->at(row))
-    version = mixed(mixed(version, e->serial), e->version);
+  for (const Ledger::Entry* e : *s.matched->at(row)) version = mixed(mixed(version, e->serial), e->version);
   return version;
 }
 
 void Reservations::apply(const PodState& state, NodeView& view) const {
-  const Entries& entries = *static_cast<const DeltaState&>(state).matched->at(view.row());
+  const auto& s = static_cast<const DeltaState&>(state);
+  if (s.asked) return pre_allocation_.apply(s.candidates, *s.asked, view);
+  const Entries& entries = *s.matched->at(view.row());
   take_out(entries, view);
   view.slots().put(std::make_shared<const Seen>(Seen{entries}));
 }
@@ -189,6 +207,7 @@ bool Reservations::follows_up(const PodInfo& pod) const {
 Status Reservations::reserve(PodAttempt& attempt) {
   auto* const choice = static_cast<Choice*>(attempt.kept(context_.index));
   if (choice == nullptr) return {};
+  if (is_reserve_pod(*attempt.pod.pod)) return pre_allocation_.reserve(attempt, choice->taken_over);
   const Ledger::Entry* const e = ledger_.find(choice->uid);
   if (e == nullptr || !e->usable() || e->row != attempt.row)
     return {StatusCode::error, "cannot find target reservation"};
@@ -197,7 +216,16 @@ Status Reservations::reserve(PodAttempt& attempt) {
   return {};
 }
 
-void Reservations::unreserve(PodAttempt& attempt) { ledger_.forget(attempt.pod); }
+void Reservations::unreserve(PodAttempt& attempt) {
+  const auto* const choice = static_cast<const Choice*>(attempt.kept(context_.index));
+  if (choice != nullptr) pre_allocation_.unreserve(choice->taken_over);
+  ledger_.forget(attempt.pod);
+}
+
+std::shared_ptr<PreBindWork> Reservations::pre_bind_reservation(PodAttempt& attempt) {
+  const auto* const choice = static_cast<const Choice*>(attempt.kept(context_.index));
+  return choice != nullptr ? pre_allocation_.pre_bind(attempt, choice->taken_over) : nullptr;
+}
 
 /// What another attempt has left there goes.
 void Reservations::change_pod(PodAttempt& attempt, PodChanges& changes) {

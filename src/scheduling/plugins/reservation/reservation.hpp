@@ -15,6 +15,7 @@
 #include "scheduling/plugins/reservation/args.hpp"
 #include "scheduling/plugins/reservation/control/controller.hpp"
 #include "scheduling/plugins/reservation/matched.hpp"
+#include "scheduling/plugins/reservation/preallocation/pre_allocation.hpp"
 #include "scheduling/plugins/reservation/reserve_pod.hpp"
 #include "scheduling/plugins/reservation/rules/selector_index.hpp"
 
@@ -34,6 +35,7 @@ class Reservations final : public Plugin,
                            public ReservePlugin,
                            public FewPodsPlugin,
                            public PreBindPlugin,
+                           public PreBindReservationPlugin,
                            public BindPlugin,
                            public EventPlugin,
                            public ControllerPlugin,
@@ -75,6 +77,7 @@ class Reservations final : public Plugin,
   bool follows_up(const PodInfo& pod) const override;
   std::shared_ptr<PreBindWork> pre_bind(PodAttempt&) override { return nullptr; }
   void change_pod(PodAttempt& attempt, PodChanges& changes) override;
+  std::shared_ptr<PreBindWork> pre_bind_reservation(PodAttempt& attempt) override;
   bool binds(const PodInfo& pod) const override { return is_reserve_pod(*pod.pod); }
   std::shared_ptr<BindWork> bind(PodAttempt& attempt) override;
 
@@ -130,6 +133,7 @@ class Reservations final : public Plugin,
   SelectorIndex index_;
   IndexQueries queries_;
   const bool omits_node_labels_;
+  const PreAllocation pre_allocation_;
   EventMask events_;
   const VerdictId no_match_, other_node_, conflict_, unhelpful_;
 

@@ -42,6 +42,7 @@ std::unique_ptr<PodState> Reservations::prepare_cross_node_score(const PodInfo& 
 }
 
 bool Reservations::may_score(PodState& state, const PodInfo& pod) {
+  if (PreAllocation::concerns(pod)) return !pre_allocation_.known(pod)->rows.empty();
   return !static_cast<ScoreState&>(state).filter->ignores && !matched(pod)->rows.empty();
 }
 
@@ -49,6 +50,11 @@ bool Reservations::pre_score(PodState& state, const PodInfo& pod, const NodeTabl
                              std::span<const Row> feasible) {
   auto& s = static_cast<ScoreState&>(state);
   s.scores.clear();
+  s.as_it_is = PreAllocation::concerns(pod);
+  if (s.as_it_is) {
+    s.scores = pre_allocation_.score(pod, s.filter->asked(), feasible, s.otherwise);
+    return s.otherwise != 0 || !s.scores.empty();
+  }
   const auto found = matched(pod);
   Row preferred = kNoRow;
   std::int64_t least = 0;
@@ -81,11 +87,12 @@ void Reservations::score(PodState& state, const NodeTable&, std::span<const Row>
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto it =
         std::ranges::lower_bound(s.scores, rows[i], {}, [](const auto& each) { return each.first; });
-    out[i] = it != s.scores.end() && it->first == rows[i] ? it->second : 0;
+    out[i] = it != s.scores.end() && it->first == rows[i] ? it->second : s.otherwise;
   }
 }
 
-void Reservations::normalize(PodState&, std::span<const Row>, std::span<std::int64_t> scores) const {
+void Reservations::normalize(PodState& state, std::span<const Row>, std::span<std::int64_t> scores) const {
+  if (static_cast<const ScoreState&>(state).as_it_is) return;
   const std::int64_t most = *std::ranges::max_element(scores);
   if (most == 0) return;
   for (std::int64_t& score : scores) score = 100 * score / most;
@@ -93,6 +100,12 @@ void Reservations::normalize(PodState&, std::span<const Row>, std::span<std::int
 
 Status Reservations::nominate_reservation(PodAttempt& attempt) {
   const PodInfo& pod = attempt.in_place ? *attempt.in_place : attempt.pod;
+  if (PreAllocation::concerns(pod)) {
+    PreAllocation::Pods pods;
+    Status status = pre_allocation_.nominate(attempt.row, pod, read(pod)->asked(), pods);
+    attempt.keep(context_.index, std::make_unique<Choice>(std::move(pods)));
+    return status;
+  }
   if (is_reserve_pod(*pod.pod) || api::ignores_reservations(pod.pod->metadata)) return {};
   const auto found = matched(pod);
   const Ledger::Entry* const e =

@@ -31,11 +31,14 @@ inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) { return (a ^ (b + 
 /// What the pod is given, from the choice of its node on; nullptr: no reservation.
 struct Choice final : PodState {
   explicit Choice(std::string of) : uid(std::move(of)) {}
+  explicit Choice(PreAllocation::Pods chosen) : taken_over(std::move(chosen)) {}
   std::string uid;
   bool assumed = false;
+  PreAllocation::Pods taken_over = {};  // by a reservation
 };
 
 struct Reservations::FilterState final : PodState {
+  PreAllocation::Asked asked() const { return {wanted, takes}; }
   explicit FilterState(VerdictTable& t) : table(t) {}
   ~FilterState() override {
     for (const auto& [reasons, id] : verdicts) table.release(id);
@@ -45,6 +48,7 @@ struct Reservations::FilterState final : PodState {
 
   VerdictTable& table;
   std::vector<Amount> wanted = {};  // none zero or ignored
+  Requests takes = {};
   api::ResourceList requests = {};
   bool reserves = false;  // it is a reservation, or a pod that is one
   Symbol node = {};       // the one that its template names
@@ -61,7 +65,9 @@ struct Reservations::ScoreState final : PodState {
   };
   std::unique_ptr<FilterState> filter;
   std::unordered_map<Row, Known> known;
-  std::vector<std::pair<Row, std::int64_t>> scores;  // of this cycle, ascending, none zero
+  std::vector<std::pair<Row, std::int64_t>> scores;  // of this cycle, ascending
+  std::int64_t otherwise = 0;                        // of all other rows
+  bool as_it_is = false;                             // they are 0 to 100 already
 };
 
 }  // namespace koord::scheduling::reservation

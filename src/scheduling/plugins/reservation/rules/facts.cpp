@@ -117,7 +117,12 @@ Facts::Facts(const api::Reservation& r)
       once(allocates_once(r)),
       closed(r.spec.unschedulable || r.metadata.deletion_timestamp.has_value()),
       going(r.metadata.deletion_timestamp.has_value()),
-      pre_allocates(r.spec.pre_allocation) {
+      pre_allocates(r.spec.pre_allocation),
+      required(api::value_or(r.metadata.labels, api::kPreAllocationRequiredLabel) == "true") {
+  if (r.spec.pre_allocation_policy) {
+    from_cluster = r.spec.pre_allocation_policy->mode == "Cluster";
+    several = r.spec.pre_allocation_policy->enable_multiple;
+  }
   for (const api::Taint& taint : r.spec.taints) taints.push_back(taint);
   for (const auto& [resource, amount] : allocatable) counted.push_back(resource);
   if (policy == Policy::restricted) {

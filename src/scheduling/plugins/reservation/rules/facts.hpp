@@ -74,7 +74,11 @@ struct Facts {
   bool once = true;
   bool closed = false;  // unschedulable, or being deleted
   bool going = false;   // being deleted
+  // With spec.preAllocation: it may be placed by taking the room of running pods over.
   bool pre_allocates = false;
+  bool from_cluster = false;  // of those that anybody may have (mode Cluster), not of its owners
+  bool several = false;       // more than one (enableMultiple)
+  bool required = false;      // and not without (label pre-allocation-required)
 
   bool counts(std::string_view resource) const;
 };
