@@ -36,6 +36,15 @@ std::string size(double amount) { return bytes(static_cast<std::int64_t>(std::mi
 
 std::string one_decimal(double amount) { return fmt::format("{:.1f}", amount); }
 
+/// Why the scheduler has found no node.
+template <class Conditions>
+std::string last_word(const Conditions& conditions, std::string_view type) {
+  for (const auto& condition : conditions)
+    if (condition.type == type && condition.status == "False")
+      return condition.message.empty() ? condition.reason.str() : std::string(condition.message);
+  return "nobody has looked at it yet";
+}
+
 }  // namespace
 
 std::optional<ClusterOrder> parse_cluster_order(std::string_view text) {
@@ -100,7 +109,10 @@ void ClusterFigures::add(const api::NodeMetric& metric) {
 void ClusterFigures::add(const api::Pod& pod) {
   const std::string_view phase = pod.status.phase.view();
   if (phase == "Succeeded" || phase == "Failed") return;
-  if (pod.spec.node_name.empty()) return wait(pod);
+  if (pod.spec.node_name.empty())
+    return wait(last_word(pod.status.conditions, "PodScheduled"),
+                fmt::format("{}/{}", pod.metadata.namespace_.view(), pod.metadata.name),
+                pod.metadata.creation_timestamp);
   const auto it = by_name_.find(std::string(pod.spec.node_name.view()));
   if (it == by_name_.end()) return;
   Amount asked = amount(api::pod_requests(pod), api::kBatchCpu, api::kBatchMemory);
@@ -108,22 +120,24 @@ void ClusterFigures::add(const api::Pod& pod) {
   nodes_[it->second].asked += asked;
 }
 
-void ClusterFigures::wait(const api::Pod& pod) {
+void ClusterFigures::add(const api::Reservation& reservation) {
+  const api::ReservationStatus& status = reservation.status;
+  if (!status.node_name.empty() || (!status.phase.empty() && status.phase != "Pending")) return;
+  ++reservations_;
+  wait(last_word(status.conditions, "Scheduled"), fmt::format("reservation {}", reservation.metadata.name),
+       reservation.metadata.creation_timestamp);
+}
+
+void ClusterFigures::wait(std::string why, std::string name, const api::Time& since) {
   ++wait_;
-  std::string why = "nobody has looked at it yet";
-  for (const api::PodCondition& condition : pod.status.conditions)
-    if (condition.type == "PodScheduled" && condition.status == "False")
-      why = condition.message.empty() ? std::string(condition.reason.view()) : condition.message;
   if (waiting_.size() >= kMostReasons && !waiting_.contains(why)) {
     ++unlisted_;
     return;
   }
   Reason& reason = waiting_[std::move(why)];
   ++reason.pods;
-  if (reason.names.size() < kNames)
-    reason.names.push_back(fmt::format("{}/{}", pod.metadata.namespace_.view(), pod.metadata.name));
-  if (!reason.oldest || pod.metadata.creation_timestamp < *reason.oldest)
-    reason.oldest = pod.metadata.creation_timestamp;
+  if (reason.names.size() < kNames) reason.names.push_back(std::move(name));
+  if (!reason.oldest || since < *reason.oldest) reason.oldest = since;
 }
 
 std::string ClusterFigures::state(const Node& node, api::Time now) {
@@ -148,8 +162,9 @@ void ClusterFigures::add_head(std::string& out, std::string_view server, api::Ti
     batch_used += node.by_tier[batch];
   }
   const auto line = [&](const std::string& text) { out += fmt::format("{}\n", clean(text, width)); };
-  line(fmt::format("{}  {}  {} nodes: {} ready, {} report; {} pods wait", server, now.to_string(),
-                   nodes_.size(), ready, reporting, wait_));
+  line(fmt::format("{}  {}  {} nodes: {} ready, {} report; {} pods{} wait", server, now.to_string(),
+                   nodes_.size(), ready, reporting, wait_ - reservations_,
+                   reservations_ > 0 ? fmt::format(" and {} reservations", reservations_) : ""));
   line(fmt::format("CPU {} of {} cores used ({}), memory {} of {} ({})", one_decimal(used.cpu),
                    one_decimal(capacity.cpu), of(used.cpu, capacity.cpu), size(used.memory),
                    size(capacity.memory), of(used.memory, capacity.memory)));

@@ -13,6 +13,7 @@
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 
 namespace koord::koordlet {
@@ -36,6 +37,8 @@ class ClusterFigures {
   void add(const api::NodeMetric& metric);
   /// A best-effort pod that has a node counts with what it asked for; a pod without one waits.
   void add(const api::Pod& pod);
+  /// One without a node waits, as pods do.
+  void add(const api::Reservation& reservation);
 
   /// Shares are of the nodes that have reported: of others nobody knows what they use.
   /// Lines of at most `width` columns (at least 80), each ended; what does not fit into `height` lines is
@@ -68,16 +71,16 @@ class ClusterFigures {
   static Amount amount(const api::ResourceList& list, std::string_view cpu, std::string_view memory);
   static Tier tier(std::string_view priority);
   static std::string state(const Node& node, api::Time now);
-  void wait(const api::Pod& pod);
+  void wait(std::string why, std::string name, const api::Time& since);
   void add_head(std::string& out, std::string_view server, api::Time now, std::size_t width) const;
   void add_tiers(std::string& out, std::size_t width) const;
   void add_waiting(std::string& out, api::Time now, std::size_t width, std::size_t most) const;
 
   std::vector<Node> nodes_;
   std::unordered_map<std::string, std::size_t> by_name_;
-  std::array<std::size_t, kTiers> pods_{};  // that were reported
-  std::map<std::string, Reason> waiting_;   // by what holds them back
-  std::size_t wait_ = 0, unlisted_ = 0;
+  std::array<std::size_t, kTiers> pods_{};                  // that were reported
+  std::map<std::string, Reason> waiting_;                   // by what holds them back
+  std::size_t wait_ = 0, reservations_ = 0, unlisted_ = 0;  // the second are among the first
 };
 
 }  // namespace koord::koordlet

@@ -51,6 +51,11 @@ Task<Result<ClusterFigures>> ClusterReader::read() {
   kube::ListOptions waiting;
   waiting.field_selector = "spec.nodeName=,status.phase=Pending";
   KOORD_CO_CHECK(co_await each<api::Pod>(std::move(waiting), figures));
+  // Who may not list them sees the rest.
+  const Result<> reservations = co_await each<api::Reservation>({}, figures);
+  if (!reservations && reservations.error().code() != Code::not_found &&
+      reservations.error().code() != Code::forbidden)
+    co_return reservations.error();
   kube::ListOptions best_effort;
   best_effort.label_selector = fmt::format("{}=BE", api::kQosLabel);
   best_effort.field_selector = "spec.nodeName!=";

@@ -124,6 +124,29 @@ TEST_CASE("A cluster: what is used by tier, what is lent and asked for, who wait
   CHECK(!parse_cluster_order("size"));
 }
 
+TEST_CASE("A reservation without a node waits, as pods do") {
+  const auto reservation = [](std::string_view name, std::string_view status) {
+    return object<api::Reservation>(fmt::format(
+        R"({{"metadata":{{"name":"{}","creationTimestamp":"2026-01-01T00:08:20Z"}},"status":{}}})", name,
+        status));
+  };
+  ClusterFigures figures;
+  figures.add(pod("p", "", "no room"));
+  figures.add(reservation("new", "{}"));
+  figures.add(reservation("pending",
+                          R"({"phase":"Pending","conditions":[{"type":"Scheduled","status":"False",)"
+                          R"("reason":"Unschedulable","message":"no room"}]})"));
+  figures.add(reservation("there", R"({"phase":"Available","nodeName":"a"})"));
+  figures.add(reservation("over", R"({"phase":"Failed"})"));
+  const std::string text = figures.render("", kNow, {}, 100, 0);
+  CAPTURE(text);
+  for (const char* part : {"; 1 pods and 2 reservations wait", "     2   10m  no room\n",
+                           "d/p, reservation pending\n", "     1  100s  nobody has looked at it yet\n"})
+    CHECK(holds(text, part));
+  CHECK(!holds(text, "there"));
+  CHECK(!holds(text, "over"));
+}
+
 TEST_CASE("A large cluster, and one with nothing in it, keep to the terminal") {
   CHECK(lines_of(ClusterFigures().render("https://there", kNow, {}, 80, 24)).size() <= 24);
   ClusterFigures figures;
