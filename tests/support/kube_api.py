@@ -67,9 +67,8 @@ class Connection:
         self.api = api
         self.http = http.client.HTTPSConnection(api.host, api.port, context=api.context, timeout=120)
 
-    def request(self, method, path, body=None, content_type="application/json"):
-        headers = {"Authorization": f"Bearer {self.api.token}", "Accept": "application/json",
-                   "User-Agent": "koord-tests"}
+    def request(self, method, path, body=None, content_type="application/json", accept="application/json"):
+        headers = {"Authorization": f"Bearer {self.api.token}", "Accept": accept, "User-Agent": "koord-tests"}
         data = None
         if body is not None:
             data = body if isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()

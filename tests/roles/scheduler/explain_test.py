@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """koord explain on the sandbox: pods that run, wait, are gated, preempt or are not made yet; its sentences, and what follows."""
+import json
 import os
 import sys
 import unittest
@@ -84,9 +85,74 @@ class ExplainTest(unittest.TestCase):
         self.assertNotIn("web", "".join(self.pods()))
         self.assertNotIn("new", self.pods())
 
+    def test_reservations(self):
+        path = "/apis/scheduling.koordinator.sh/v1alpha1/reservations"
+        events = "/apis/events.k8s.io/v1/events"
+        template = {"spec": {"schedulerName": "koord-scheduler", "containers": [
+            {"name": "main", "image": "none", "resources": {"requests": {"cpu": "500m"}}}]}}
+
+        def reservation(name, cpu):
+            template["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+            self.connection.request("POST", path, {
+                "apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "Reservation", "metadata": {"name": name},
+                "spec": {"template": template, "owners": [{"labelSelector": {"matchLabels": {"for": name}}}],
+                         "ttl": "1h", "allocateOnce": False}})
+            self.addCleanup(self.connection.request, "DELETE", f"{path}/{name}")
+
+        def told(kind, name):
+            return {e["reason"]: e["note"] for e in self.connection.request("GET", events)["items"]
+                    if (e["regarding"]["kind"], e["regarding"]["name"]) == (kind, name)}
+
+        reservation("kept", "500m")
+        reservation("large", "9")
+        wait_for("it is placed", lambda: told("Reservation", "kept").get("Scheduled"))
+        node = self.connection.request("GET", f"{path}/kept")["status"]["nodeName"]
+        self.assertEqual(f"Successfully assigned kept to {node}", told("Reservation", "kept")["Scheduled"])
+        wait_for("it is refused", lambda: told("Reservation", "large").get("FailedScheduling"))
+        self.assertIn("0/2 nodes are available: 2 Insufficient cpu", told("Reservation", "large")["FailedScheduling"])
+        wait_for("it says so", lambda: self.connection.request("GET", f"{path}/large")["status"].get("conditions"))
+        condition = self.connection.request("GET", f"{path}/large")["status"]["conditions"][0]
+        self.assertEqual(("Scheduled", "False", "Unschedulable"),
+                         (condition["type"], condition["status"], condition["reason"]))
+
+        table = self.connection.request("GET", f"{path}/kept", accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+        self.assertEqual(["Name", "Phase", "Age", "Node", "TTL", "Expires"],
+                         [column["name"] for column in table["columnDefinitions"]])
+        cells = table["rows"][0]["cells"]
+        self.assertEqual(["kept", "Available", node, "1h", None], cells[:2] + cells[3:])
+
+        text = self.explain.text("reservation", "large")
+        self.assertTrue(text.startswith("Reservation large fits on none of 2 nodes.\nThe scheduler's last word about it "
+                                        "(its condition Scheduled, false for "), text)
+        owner = pod("owner", "200m")
+        wanting = pod("wanting", "200m")
+        for item, of in ((owner, "kept"), (wanting, "large")):
+            item["metadata"].update(labels={"for": of}, annotations={
+                "scheduling.koordinator.sh/reservation-affinity": json.dumps({"name": of})})
+            kube_api.create(self.connection, item)
+            self.addCleanup(self.connection.request, "DELETE",
+                            f"{PODS}/{item['metadata']['name']}?gracePeriodSeconds=0")
+        wait_for("it has its room", lambda: self.pods()["owner"]["spec"].get("nodeName") == node)
+        text = self.explain.text("reservation", "kept")
+        self.assertTrue(text.startswith(f"Reservation kept is on node {node}, and keeps cpu 500m for its owners.\n"
+                                        "Its pods have cpu 200m of it; cpu 300m are left.\nIt expires in "), text)
+        self.assertIn("\nPods that have room of it:\n  default/owner: cpu 200m\n", text)
+        view = self.explain.view("reservations", "kept")
+        self.assertEqual(("placed", {"cpu": "300m"}, "Available"), (view["outcome"], view["reservation"][0]["left"],
+                                                                   view["reservation"][0]["phase"]))
+        self.assertIn("It has room of the reservation kept.\n", self.explain.text("pod", "owner"))
+
+        wait_for("it is told of reservations", lambda: "FailedScheduling" in told("Pod", "wanting"))
+        text = self.explain.text("pod", "wanting")
+        self.assertIn("  large: does not serve it: it is on no node yet", text)
+        wait_for("it is told of reservations", lambda: told("Pod", "wanting").get("FailedScheduling-Reservation"))
+        self.assertEqual("0/0 reservations are available: .", told("Pod", "wanting")["FailedScheduling-Reservation"])
+
     def test_what_is_wrong_is_said(self):
         self.assertIn("\"nobody\" not found", self.explain.failure(1, "pod", "nobody"))
         self.assertIn("which pod?", self.explain.failure(2, "pod"))
+        self.assertIn("which reservation?", self.explain.failure(2, "reservation"))
+        self.assertIn("\"nothing\" not found", self.explain.failure(1, "reservation", "nothing"))
         self.assertIn("neither a Pod nor has it a template of pods",
                       self.explain.failure(2, "-f", "-", manifest={"kind": "Service", "metadata": {"name": "s"}}))
 
