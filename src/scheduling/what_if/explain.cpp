@@ -25,6 +25,8 @@ namespace {
 using Kind = PodChange::Kind;
 
 constexpr std::size_t kExamples = 3;
+/// So many of the reservations that are for a pod are shown.
+constexpr std::size_t kReservations = 20;
 
 std::string plural(std::size_t n, std::string_view one) {
   return fmt::format("{} {}{}", n, one, n == 1 ? "" : "s");
@@ -105,6 +107,12 @@ class Explaining {
     }
     for (std::string& sentence : reservations_.summary) v_.summary.push_back(std::move(sentence));
     v_.reservations = std::move(reservations_.matched);
+    // Those that serve it come first.
+    std::ranges::stable_partition(v_.reservations, std::identity(), &MatchedReservationView::serves);
+    if (v_.reservations.size() > kReservations) {
+      v_.more_reservations = static_cast<std::int64_t>(v_.reservations.size() - kReservations);
+      v_.reservations.resize(kReservations);
+    }
     if (v_.feasible == 0 || (v_.outcome == "placed" && !here_)) seek();
     if (v_.feasible == 0 && v_.outcome != "placed" && nodes_.nodes() > 0) attempt();
     notes();

@@ -23,8 +23,8 @@ KOORD_SCHEMA(PreemptionView, ROW(node), ROW(victims), ROW(message));
 KOORD_SCHEMA(ExplanationView, ROW(pod), ROW(exists).always(), ROW(scheduler_name), ROW(profile),
              ROW(priority).always(), ROW(node), ROW(outcome), ROW(summary), ROW(nodes).always(),
              ROW(pods).always(), ROW(feasible).always(), ROW(best), ROW(equally_good), ROW(prefilter_message),
-             ROW(refused), ROW(reservations), ROW(reservation), ROW(message), ROW(remedies), ROW(hopeless),
-             ROW(node_kinds), ROW(preemption), ROW(attempts), ROW(notes));
+             ROW(refused), ROW(reservations), ROW(more_reservations), ROW(reservation), ROW(message),
+             ROW(remedies), ROW(hopeless), ROW(node_kinds), ROW(preemption), ROW(attempts), ROW(notes));
 
 namespace {
 
@@ -114,6 +114,7 @@ std::string render(const ExplanationView& v) {
     out += fmt::format("  {}{}: {}{}\n", r.name, r.node.empty() ? "" : fmt::format(" on {}", r.node),
                        served(r.serves, r.reasons),
                        r.left.empty() ? "" : fmt::format("; left of it: {}", amounts_text(r.left)));
+  if (v.more_reservations > 0) out += fmt::format("  and {} more\n", v.more_reservations);
   if (!v.refused.empty()) {
     out += fmt::format("\nNodes that refuse it, by the first plugin that does:\n");
     refusals(out, v.refused);

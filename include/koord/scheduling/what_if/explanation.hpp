@@ -79,7 +79,8 @@ struct ExplanationView {
   std::string scheduler_name, profile;
   std::int64_t priority = 0;
   std::string node;  // that it is on
-  /// placed, fits, unschedulable, gated, ending, finished
+  /// placed, fits, unschedulable, gated, ending, finished; of a reservation also invalid (it lacks
+  /// something) and unserved (no profile knows reservations)
   std::string outcome;
   std::vector<std::string> summary;  // sentences
   std::int64_t nodes = 0, pods = 0;  // in the cluster
@@ -88,9 +89,10 @@ struct ExplanationView {
   std::int64_t equally_good = 0;    // as the first of them
   std::string prefilter_message;    // said before nodes were looked at
   std::vector<RefusalView> refused;
-  std::vector<MatchedReservationView> reservations;  // that are for the pod, or that it names
-  std::vector<ReservationView> reservation;          // one, if it was asked of a reservation
-  std::string message;                               // what the scheduler would say of an attempt now
+  std::vector<MatchedReservationView> reservations;  // some that are for the pod, or that it names
+  std::int64_t more_reservations = 0;
+  std::vector<ReservationView> reservation;  // one, if it was asked of a reservation
+  std::string message;                       // what the scheduler would say of an attempt now
   std::vector<RemedyView> remedies;
   std::vector<RefusalView> hopeless;  // whatever the pod is changed to
   std::vector<NodeKindView> node_kinds;

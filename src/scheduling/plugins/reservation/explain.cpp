@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 
 #include "koord/api/rules/node_selector.hpp"
 #include "koord/api/rules/pod_requests.hpp"
@@ -23,6 +24,16 @@ api::ResourceList left_of(const Facts& facts, const Taken& taken) {
   take(left, facts.reserved);
   return left;
 }
+
+/// A row without the pod's reservations, which are many on some.
+struct Emptied {
+  Emptied(const NodeTable& nodes, Row row, const Ledger& ledger, const Entries& there) : view(nodes, row) {
+    take_out(there, view);
+    rooms.emplace(ledger, view, there);
+  }
+  NodeView view;
+  std::optional<Rooms> rooms;
+};
 
 /// Why it is not there for further pods at all; empty: it is.
 std::string not_there(const api::Reservation& r, const Ledger::Entry* e) {
@@ -107,6 +118,7 @@ explain::PodReservations Reservations::reservations_for(const PodInfo& pod, cons
   const auto state = read(pod);
   const api::RequiredNodeAffinity where(pod.pod->spec);
   const Looked looked_at = looked(*wants);
+  std::map<Row, Emptied> emptied;
   objects_.all([&](const api::Reservation& r) {
     const Ledger::Entry* const e = ledger_.find(r.metadata.uid);
     const bool named = wants->affinity && wants->affinity->name == r.metadata.name;
@@ -117,11 +129,11 @@ explain::PodReservations Reservations::reservations_for(const PodInfo& pod, cons
     MatchedReservationView& view = said.matched.emplace_back();
     view.name = r.metadata.name;
     view.node = r.status.node_name.str();
-    if (e != nullptr && e->facts) view.left = left_of(*e->facts, e->taken);
     if (std::string why = not_there(r, e); !why.empty()) {
       view.reasons.push_back(std::move(why));
       return;
     }
+    view.left = left_of(*e->facts, e->taken);
     const std::shared_ptr<const api::Node>& node = context_.nodes.node(e->row);
     const api::Taint* taint = nullptr;
     const Match match_said =
@@ -136,10 +148,9 @@ explain::PodReservations Reservations::reservations_for(const PodInfo& pod, cons
     } else if (!looked_at.at(e->node)) {
       view.reasons.emplace_back("the index of reservations' labels does not have its labels");
     } else if (const Entries* const there = found->at(e->row); there != nullptr) {
-      NodeView seen(context_.nodes, e->row);
-      take_out(*there, seen);
+      const auto [it, added] = emptied.try_emplace(e->row, context_.nodes, e->row, ledger_, *there);
       std::vector<std::size_t> by_node;
-      view.reasons = through(*state, Rooms(ledger_, seen, *there), *e, by_node);
+      view.reasons = through(*state, *it->second.rooms, *e, by_node);
       for (const std::size_t i : by_node)
         view.reasons.push_back(fmt::format("Insufficient {} by node",
                                            context_.nodes.resources().name(state->wanted[i].resource)));

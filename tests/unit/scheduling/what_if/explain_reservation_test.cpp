@@ -105,6 +105,8 @@ TEST_CASE("which reservations are for a pod, and why they do not serve it") {
     if (!row.there) continue;
     CHECK(view.reservations[0].reasons == row.reasons);
     CHECK(view.reservations[0].serves == row.reasons.empty());
+    // Of one that is not there nothing is left.
+    if (row.name == std::string_view("waits")) CHECK(view.reservations[0].left.empty());
   }
 }
 
@@ -119,6 +121,26 @@ TEST_CASE("what a pod's node says counts for the reservation, too; what is left 
   CHECK(has(text,
             "\nReservations that are for it, or that it names:\n  r on n: does not serve it: node(s) were "
             "unschedulable; left of it: cpu 1500m, memory 896Mi\n"));
+}
+
+TEST_CASE("of many reservations those that serve come first, and the rest is counted") {
+  RW w;
+  w.engine.put_node(make_node("n", "64", "512Gi"));
+  for (int i = 0; i < 30; ++i)
+    w.put_on(make_reservation(fmt::format("r{:02}", i), "1",
+                              [&](api::Reservation& r) {
+                                *r.spec.owners[0].label_selector = {};
+                                r.spec.unschedulable = i < 25;
+                              }),
+             "n");
+  const ExplanationView view = of_pod(w, make_pod("p", "1"));
+  REQUIRE(view.reservations.size() == 20);
+  CHECK(view.reservations[0].name == "r25");
+  CHECK(view.reservations[5].name == "r00");
+  CHECK(view.more_reservations == 10);
+  CHECK(has(explain::render(view),
+            "(unschedulable, or being deleted); left of it: cpu 1, memory 1Gi\n  and 10 "
+            "more\n"));
 }
 
 TEST_CASE("who wants a reservation that there is not is told so") {
