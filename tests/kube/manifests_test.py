@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+import reservations
 import schedulers
 from own_cluster import own_cluster
 from rights import MORE, ORIGINALS, RARE
@@ -50,6 +51,8 @@ FORBIDDEN = [
     ("koord-scheduler", "PUT", "/api/v1/namespaces/default/pods/be"),
     ("koord-scheduler", "PATCH", f"/api/v1/nodes/{NODE}"),
     ("koord-scheduler", "GET", "/api/v1/secrets"),
+    ("koord-scheduler", "POST", reservations.RESERVATIONS),
+    ("koord-scheduler", "PUT", f"{reservations.RESERVATIONS}/kept/status"),
     ("koord-scheduler", "GET", f"{SLO}/nodeslos"),
     ("koordlet", "POST", "/api/v1/namespaces/default/pods/be/eviction"),
     ("koordlet", "PATCH", f"/api/v1/nodes/{NODE}"),
@@ -99,9 +102,14 @@ class Manifests(unittest.TestCase):
         return manager
 
     def start_scheduler(self):
-        self.secure_port = free_port()
+        self.secure_port, config = free_port(), self.installed.scheduler_config()
+        with open(config, encoding="utf-8") as file:
+            text = file.read()
+        # What is over is collected at once, not after a day.
+        text = text.replace("pluginConfig:\n", "pluginConfig:\n      - {name: Reservation, args: {gcIntervalSeconds: 1, gcDurationSeconds: 1}}\n", 1)
+        self.installed.write(os.path.basename(config), text)
         scheduler = schedulers.Scheduler("koord", [
-            agents.KOORD, "--role=scheduler", f"--kubeconfig={self.account('koord-scheduler')}", f"--config={self.installed.scheduler_config()}", "--port=0",
+            agents.KOORD, "--role=scheduler", f"--kubeconfig={self.account('koord-scheduler')}", f"--config={config}", "--port=0",
             f"--secure-port={self.secure_port}", "--bind-address=127.0.0.1", "--v=2"])
         self.addCleanup(scheduler.end)
         return scheduler
@@ -191,6 +199,7 @@ class Manifests(unittest.TestCase):
         self.assertEqual(pods.verdict("be"), ("scheduled", NODE), scheduler.output()[-2000:])
         self.assertEqual(pods.verdict("huge")[0], "Unschedulable")
         self.whole_cpus(pods)
+        self.kept_room(pods)
         self.claims_and_victims(pods)
         wait_for("an event of each", lambda: {"Scheduled", "FailedScheduling", "MalformedPodMetadata"} <= {
             event["reason"] for event in self.api.list("/apis/events.k8s.io/v1/events")})
@@ -242,6 +251,21 @@ class Manifests(unittest.TestCase):
         given = self.request("GET", "/api/v1/namespaces/default/pods/whole")["metadata"]["annotations"]
         self.assertIn("cpuset", given["scheduling.koordinator.sh/resource-status"])
         schedulers.delete_now(self.api.connect(), "/api/v1/namespaces/default/pods/whole")
+
+    def kept_room(self, pods):
+        """A Reservation is told its place and its CPUs, is used, and is over; one that nobody uses expires and is collected."""
+        world = reservations.World(self.api, "default")
+        kept = world.available(reservations.reservation("kept", {"cpu": 1}, template={"labels": {"koordinator.sh/qosClass": "LSR"}},
+                                                        spec={"priorityClassName": "koord-prod", "priority": 9999}))
+        self.assertEqual(len(reservations.cpus(kept)), 1)
+        self.request("POST", world.pods, reservations.pod("user", "default", {"cpu": "500m"}))
+        self.assertEqual(pods.verdict("user"), ("scheduled", NODE))
+        world.until("kept", "is over", lambda status: status["phase"] == "Succeeded")
+        schedulers.delete_now(world.connection, f"{world.pods}/user")
+        world.available(reservations.reservation("brief", {"cpu": 1}, ttl="1s"))
+        world.until("brief", "has expired", lambda status: status["phase"] == "Failed")
+        for name in ("kept", "brief"):
+            wait_for(f"{name} is collected", lambda name=name: self.refused("GET", f"{reservations.RESERVATIONS}/{name}") == 404)
 
     def claims_and_victims(self, pods):
         """A volume that waits for its consumer, a claim that waits for its volume, and a pod that has to make room."""

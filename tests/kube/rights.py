@@ -49,6 +49,7 @@ MORE = {
 # Rights that the default gates need, and an ordinary run seldom uses.
 RARE = {
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
+    ("koord-scheduler", "scheduling.koordinator.sh", "reservations", "get"): "after a write that conflicted: what it is by now",
     ("koord-manager", "events.k8s.io", "events", "patch"): "an event that comes again",
     ("koord-scheduler", "events.k8s.io", "events", "patch"): "an event that comes again",
     ("koordlet", "events.k8s.io", "events", "patch"): "an event that comes again",
