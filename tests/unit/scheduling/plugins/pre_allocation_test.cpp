@@ -410,6 +410,8 @@ TEST_CASE("no pod is given to two reservations") {
   const auto out = w.run();
   REQUIRE(out.size() == 2);
   CHECK((out[0].kind() == Kind::bind) != (out[1].kind() == Kind::bind));
+  // To the other one it is as any pod that is there.
+  CHECK(out[0].message() + out[1].message() == "0/1 nodes are available: 1 Insufficient cpu.");
   CHECK(w.owner_names("r").size() + w.owner_names("s").size() == 1);
   CHECK(w.used(kCpu, "n") == 3000);
 }

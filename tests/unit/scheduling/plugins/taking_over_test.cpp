@@ -63,7 +63,9 @@ struct Rig {
     reservation::TakenOver what{.pods = std::move(pods), .not_any_more = std::move(not_any_more)};
     what.reservation.name = "r";
     what.reservation.uid = "uid-of-r";
-    const auto work = reservation::take_over(std::move(what));
+    return run(*reservation::take_over(std::move(what)));
+  }
+  std::string run(PreBindWork& work) {
     const PreBindWork::Context context{
         client,
         loop.clock,
@@ -74,7 +76,7 @@ struct Rig {
           const auto it = known.find(std::string(name));
           return ns == "default" && it != known.end() ? it->second : nullptr;
         }};
-    const Status status = koord::test::run_task(loop, work->run(context));
+    const Status status = koord::test::run_task(loop, work.run(context));
     CHECK((status.ok() || status.code == StatusCode::error));
     return status.message;
   }
@@ -151,6 +153,30 @@ TEST_CASE("who has changed in a way that matters is not taken over, and nothing 
     CHECK_FALSE(rig.run({p, q}).empty());
     CHECK(rig.said("p") == PW::allocated("r"));
   }
+}
+
+TEST_CASE("an attempt writes into pods that it has, and takes its name from those that it has not") {
+  Rig rig;
+  PreAllocationWorld w;
+  for (const char* node : {"n", "m"}) w.engine.put_node(make_node(node));
+  const auto put = [&](const Pod& pod) {
+    rig.put(pod);
+    w.engine.put_pod(rig.known[pod->metadata.name]);
+  };
+  put(PW::running("p", "3", "1Gi", "r"));
+  put(PW::running("far", "3", "1Gi", "r", PW::with_room_of("r"), "m"));
+  w.engine.put_object(PW::reserving("r", "4", "2Gi", {.required = true}, [](api::Reservation& r) {
+    r.spec.template_.text.insert(r.spec.template_.text.find(R"("containers")"),
+                                 R"("nodeSelector":{"kubernetes.io/hostname":"n"},)");
+  }));
+  const Decision d = w.one();
+  REQUIRE(d.as<Decision::Bind>() != nullptr);
+  const auto& works = d.as<Decision::Bind>()->pre_binds;
+  REQUIRE(works.size() == 1);
+  CHECK(rig.run(*works[0].work).empty());
+  CHECK(rig.said("p") == PW::allocated("r"));
+  CHECK(rig.said("far").empty());
+  CHECK(rig.writes.size() == 2);
 }
 
 TEST_CASE("a change that does not matter is no hindrance, the loss of the lease is") {
