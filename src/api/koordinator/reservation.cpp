@@ -45,10 +45,11 @@ bool ignores_reservations(const ObjectMeta& pod) {
 bool is_reserve_pod(const ObjectMeta& pod) { return value_or(pod.annotations, kReservePod) == "true"; }
 
 std::int64_t reservation_order(const ObjectMeta& reservation) {
-  const std::string_view text = value_or(reservation.labels, kReservationOrderLabel);
+  std::string_view text = value_or(reservation.labels, kReservationOrderLabel);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
   std::int64_t order = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), order);
-  return error == std::errc() && end == text.data() + text.size() && order > 0 ? order : 0;
+  return error == std::errc() && end == text.data() + text.size() ? order : 0;
 }
 
 }  // namespace koord::api

@@ -99,7 +99,7 @@ inline constexpr std::string_view kReservePod = "scheduling.koordinator.sh/reser
 /// A pod that takes room whether it is reserved or not.
 bool ignores_reservations(const ObjectMeta& pod);
 bool is_reserve_pod(const ObjectMeta& pod);
-/// Above zero: of several the least is used first. 0: nothing, or nothing that makes sense, is said.
+/// Of several the least is used first, also below zero. 0: nothing, or nothing that makes sense, is said.
 std::int64_t reservation_order(const ObjectMeta& reservation);
 
 }  // namespace koord::api

@@ -133,9 +133,10 @@ Amounts Ledger::counted_twice(const Requests& kept, const Taken& taken) const {
   };
   const Amounts taken_by_number = numbered(taken.amounts);
   for (const Amount& a : taken_by_number) count(a.resource, a.amount);
-  const bool cpu = taken.amounts.contains("cpu"), memory = taken.amounts.contains("memory");
-  count(kNonzeroCpu, cpu ? amount_of(taken_by_number, kCpu) : kLeastCpu);
-  count(kNonzeroMemory, memory ? amount_of(taken_by_number, kMemory) : kLeastMemory);
+  // A name whose pods are gone is left in the sum, with nothing.
+  const std::int64_t cpu = amount_of(taken_by_number, kCpu), memory = amount_of(taken_by_number, kMemory);
+  count(kNonzeroCpu, cpu > 0 ? cpu : kLeastCpu);
+  count(kNonzeroMemory, memory > 0 ? memory : kLeastMemory);
   return twice;
 }
 

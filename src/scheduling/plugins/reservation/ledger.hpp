@@ -88,6 +88,7 @@ class Ledger final : public ClusterObserver {
   Amounts counted_twice(const Requests& kept, const Taken& taken) const;
   /// By resource, of what the engine counts.
   Amounts numbered(const api::ResourceList& amounts) const;
+  std::string_view name(ResourceId resource) const { return nodes_.resources().name(resource); }
 
   void pod_added(Row row, const PodInfo& pod) override;
   void pod_removed(Row row, const PodInfo& pod) override;

@@ -75,7 +75,7 @@ std::vector<std::size_t> Rooms::short_of(std::span<const Amount> wanted, const L
       if (a.resource == resource) free -= a.amount;
     for (const Room& room : rooms_) {
       if (!room.mine) continue;
-      if (room.entry != through) {
+      if (room.entry != through || !room.entry->facts->counts(ledger_.name(resource))) {
         free -= left(room, resource);
       } else {
         // What is kept back inside of it is nobody's.

@@ -48,8 +48,8 @@ class Rooms {
 
   /// Pods that the view takes away live in reservations: their room goes back to these, and not to the node.
   bool returns() const { return !blocked_.empty(); }
-  /// What of these amounts the node has too little of, with what the reservation keeps (nullptr: without
-  /// any), by place in `wanted`.
+  /// What of these amounts the node has too little of, with what the reservation keeps of the resources that
+  /// it counts (nullptr: without any), by place in `wanted`.
   std::vector<std::size_t> short_of(std::span<const Amount> wanted, const Ledger::Entry* through) const;
   /// What the reservation's pods have of it then.
   const Taken& taken(const Ledger::Entry& entry) const;

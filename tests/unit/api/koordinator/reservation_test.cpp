@@ -62,8 +62,14 @@ TEST_CASE("Reservations' other labels and annotations") {
   CHECK_FALSE(ignores_reservations(meta));
   meta.labels[kReservationIgnoredLabel] = "true";
   CHECK(ignores_reservations(meta));
-  for (const auto& [text, order] :
-       {std::pair<const char*, int>{"3", 3}, {"0", 0}, {"-1", 0}, {"x", 0}, {"1x", 0}}) {
+  for (const auto& [text, order] : {std::pair<const char*, int>{"3", 3},
+                                    {"0", 0},
+                                    {"-1", -1},
+                                    {"+5", 5},
+                                    {"+-5", 0},
+                                    {"x", 0},
+                                    {"1x", 0},
+                                    {"99999999999999999999", 0}}) {
     meta.labels[kReservationOrderLabel] = text;
     CHECK(reservation_order(meta) == order);
   }

@@ -103,6 +103,67 @@ TEST_CASE("what its pods have beyond a reservation is the node's") {
   CHECK(w.why_not(make_pod("o", "5500m", "128Mi", RW::owner_of("r")), "n") == "Insufficient cpu");
 }
 
+TEST_CASE("what scores count of a reservation follows from its pods, not from those that were there") {
+  ReservationWorld w;
+  w.engine.put_node(make_node("n", "8"));
+  w.put_on(make_reservation("r", "4"), "n");
+  const auto first = w.put_owner("p", "1", "n", "uid-of-r");
+  w.put_owner("q", "1", "n", "uid-of-r",
+              [](api::Pod& p) { p.spec.containers[0].resources.requests.erase("memory"); });
+  w.engine.remove_pod(*first);
+  // One that asks for no memory counts as 200Mi, and so does what it has of the reservation.
+  CHECK(w.used(kNonzeroMemory, "n") == std::int64_t{1} << 30);
+}
+
+TEST_CASE("of what a reservation does not count its pods have nothing") {
+  ReservationWorld w;
+  w.engine.put_node(make_node("n", "8", "8Gi"));
+  const auto r = w.put_on(make_reservation("r", "4"), "n", [](api::Reservation& r) {
+    r.spec.template_.text =
+        R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"memory":"6Gi","cpu":"4"}}}]}})";
+    r.status.allocatable["memory"] = api::Quantity::must("6Gi");
+    r.spec.allocate_policy = "Restricted";
+    r.metadata.annotations[api::ReservationRestrictedOptions::kAnnotation] = R"({"resources":["cpu"]})";
+  });
+  const auto why = [&](const char* memory) {
+    return w.why_not(make_pod("p", "1", memory, RW::owner_of("r", RW::wanting("{}"))), "n");
+  };
+  // Its memory stays kept whatever its pods have: theirs is beside it.
+  CHECK(why("2Gi").empty());
+  CHECK(why("3Gi") == "Insufficient memory by node");
+  w.put_owner("p", "1", "n", "uid-of-r", [](api::Pod& p) {
+    p.spec.containers[0].resources.requests["memory"] = api::Quantity::must("2Gi");
+  });
+  CHECK(w.used(kMemory, "n") == std::int64_t{8} << 30);
+}
+
+TEST_CASE("a node's reasons are told of the reservations there that say nothing themselves") {
+  ReservationWorld w;
+  w.engine.put_node(make_node("n", "8"));
+  const auto same = [](api::Reservation& r) { r.spec.owners[0].label_selector->match_labels["app"] = "x"; };
+  w.put_on(make_reservation("a", "7", same), "n");
+  w.put_on(make_reservation("b", "1", same), "n", [](auto& r) { r.spec.allocate_policy = "Restricted"; });
+  w.engine.put_pod(make_pod("p", "8", "128Mi", RW::owner_of("x", RW::wanting(""))));
+  CHECK(
+      w.one().message() ==
+      "0/1 nodes are available: 1 Insufficient cpu by node, 1 Reservation(s) Insufficient cpu. "
+      "1 Reservation(s) for node reason that Insufficient cpu by node, 2 Reservation(s) matched owner total");
+}
+
+TEST_CASE("an order below zero comes before the others") {
+  ReservationWorld w;
+  w.engine.put_node(make_node("n", "16"));
+  for (const char* order : {"1", "-1", "0"})
+    w.put_on(make_reservation("r" + std::string(order), "4",
+                              [&](api::Reservation& r) {
+                                r.spec.owners[0].label_selector->match_labels["app"] = "x";
+                                r.metadata.labels[api::kReservationOrderLabel] = Symbol(order);
+                              }),
+             "n");
+  w.engine.put_pod(make_pod("p", "1", "128Mi", RW::owner_of("x")));
+  CHECK(RW::given(w.one()) == R"({"name":"r-1","uid":"uid-of-r-1"})");
+}
+
 TEST_CASE("a pod uses one reservation, not the sum of several") {
   ReservationWorld w;
   w.engine.put_node(make_node("n", "8"));

@@ -68,7 +68,7 @@ struct Facts {
   std::vector<Symbol> counted;
   /// What of it an operator keeps back from its pods.
   api::ResourceList reserved;
-  std::int64_t order = 0;  // above 0: of several the least is used first
+  std::int64_t order = 0;  // not 0: of several the least is used first
   Policy policy = Policy::none;
   bool available = false;
   bool once = true;
