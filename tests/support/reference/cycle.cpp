@@ -4,17 +4,27 @@
 #include <algorithm>
 
 #include "support/reference/load_aware.hpp"
+#include "support/reference/reservations.hpp"
 
 namespace koord::reference {
 
-Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state)
+Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state,
+             const Reservations* reservations)
     : cluster_(cluster),
       config_(config),
       pod_(pod),
       spread_(cluster, config, pod, state),
       affinity_(cluster, pod, state),
       volumes_(cluster, pod, state),
+      reservations_(config.filters.end() !=
+                            std::find(config.filters.begin(), config.filters.end(), "Reservation")
+                        ? reservations
+                        : nullptr),
       binding_(std::make_shared<const VolumeBinding>(cluster, pod)) {
+  if (reservations_ != nullptr && !reservations_->error().empty()) {
+    error_ = reservations_->error();
+    return;
+  }
   for (const std::string& plugin : config.filters) {
     if (plugin == "VolumeBinding") {
       rejected_ = binding_->rejected();
@@ -25,8 +35,12 @@ Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, 
     if (VolumeFilters::knows(plugin)) rejected_ = volumes_.rejected(plugin);
     if (rejected_.empty()) continue;
     rejected_by_ = plugin;
-    break;
+    return;
   }
+  // It is asked when PreFilter has passed.
+  if (reservations_ == nullptr) return;
+  rejected_ = reservations_->rejected();
+  if (!rejected_.empty()) rejected_by_ = "Reservation";
 }
 
 /// NodeAffinity's PreFilter.
@@ -52,7 +66,13 @@ void Cycle::name_nodes() {
 }
 
 bool Cycle::leaves_out(const api::Node& node) const {
-  return named_ && !named_->contains(node.metadata.name);
+  return (named_ && !named_->contains(node.metadata.name)) ||
+         (reservations_ != nullptr && reservations_->leaves_out(node));
+}
+
+std::string Cycle::left_out() const {
+  return named_ ? "node(s) didn't satisfy plugin(s) [NodeAffinity]"
+                : "node(s) didn't satisfy plugin(s) [Reservation]";
 }
 
 void Cycle::count(const api::Pod& other, const api::Node& node, int change) {
@@ -94,6 +114,8 @@ Filtered Cycle::filter_as_it_is(const NodeState& node) const {
       rejected = volumes_.filter(plugin, node);
     } else if (plugin == "VolumeBinding") {
       rejected = binding_->filter(*node.node);
+    } else if (plugin == "Reservation") {
+      if (reservations_ != nullptr) rejected = reservations_->filter(node);
     } else if (plugin == "LoadAwareScheduling") {
       rejected = load_filter(cluster_, config_.load, *pod_.pod, *node.node);
     } else {

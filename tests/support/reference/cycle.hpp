@@ -8,10 +8,14 @@
 
 namespace koord::reference {
 
+class Reservations;
+
 /// What PreFilter leaves behind. A copy can be asked about a node as if pods came or went.
 class Cycle {
  public:
-  Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state);
+  /// `reservations`: of the pod, nullptr: nobody has a say about them. They outlive the cycle.
+  Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state,
+        const Reservations* reservations = nullptr);
 
   /// Set: no node is looked at, because of this plugin.
   const std::string& rejected() const { return rejected_; }
@@ -20,6 +24,9 @@ class Cycle {
   const std::string& error() const { return error_; }
   /// PreFilter left this node out.
   bool leaves_out(const api::Node& node) const;
+  /// What is said of such nodes, and whose events may change it; empty: nobody's.
+  std::string left_out() const;
+  std::string left_out_by() const { return named_ ? "" : "Reservation"; }
   void add(const api::Pod& other, NodeState& node);
   void remove(const api::Pod& other, NodeState& node);
   /// With the pods that are nominated to it and yield to nobody, and without them.
@@ -36,6 +43,7 @@ class Cycle {
   SpreadFilter spread_;
   AffinityFilter affinity_;
   VolumeFilters volumes_;
+  const Reservations* reservations_;              // nullptr as above
   std::shared_ptr<const VolumeBinding> binding_;  // of copies the same: pods on nodes do not change it
   std::string rejected_, rejected_by_, error_;
   std::optional<std::set<Symbol>> named_;  // the only nodes to look at

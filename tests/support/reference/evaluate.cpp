@@ -8,6 +8,7 @@
 
 #include "support/reference/cycle.hpp"
 #include "support/reference/load_aware.hpp"
+#include "support/reference/reservations.hpp"
 #include "support/reference/volume_binding.hpp"
 
 namespace koord::reference {
@@ -26,21 +27,24 @@ std::string message_of(const Answer& answer) {
 }
 
 void score(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state,
-           const Feasible& feasible, Answer& answer) {
+           const Reservations& reservations, const Feasible& feasible, Answer& answer) {
   const Counted counted(pod);
   for (const auto& [plugin, weight] : config.scores) {
     const bool spread = plugin == "PodTopologySpread", affinity = plugin == "InterPodAffinity",
-               load = plugin == "LoadAwareScheduling";
-    const RawScores raw = spread     ? spread_scores(cluster, config, pod, state, feasible)
-                          : affinity ? affinity_scores(cluster, config, pod, state, feasible)
-                          : load     ? load_scores(cluster, config.load, pod, feasible)
-                                     : score_nodes(plugin, config, counted, state, feasible);
+               load = plugin == "LoadAwareScheduling", reservation = plugin == "Reservation";
+    const RawScores raw = spread        ? spread_scores(cluster, config, pod, state, feasible)
+                          : affinity    ? affinity_scores(cluster, config, pod, state, feasible)
+                          : load        ? load_scores(cluster, config.load, pod, feasible)
+                          : reservation ? reservations.scores(feasible)
+                                        : score_nodes(plugin, config, counted, state, feasible);
     if (!raw) continue;
     std::vector<std::int64_t> scores = *raw;
     if (spread)
       normalize_spread(cluster, config, pod, feasible, scores);
     else if (affinity)
       normalize_affinity(scores);
+    else if (reservation)
+      Reservations::normalize(scores);
     else if (!load)
       normalize(plugin, scores);
     for (std::size_t i = 0; i < feasible.size(); ++i) {
@@ -59,8 +63,10 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
     answer.message = "no nodes available to schedule pods";
     return answer;
   }
-  const State state = state_of(cluster);
-  const Cycle cycle(cluster, config, pod, state);
+  State state = state_of(cluster);
+  const Reservations reservations(cluster, config, pod);
+  reservations.put_on(state);
+  const Cycle cycle(cluster, config, pod, state, &reservations);
   if (!cycle.error().empty()) {
     answer.error = answer.message = cycle.error();
     return answer;
@@ -72,7 +78,7 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
     if (!cycle.rejected().empty())
       node.rejected = Rejection{cycle.rejected_by(), true, {cycle.rejected()}};
     else if (cycle.leaves_out(*n.node))
-      node.rejected = Rejection{{}, true, {"node(s) didn't satisfy plugin(s) [NodeAffinity]"}};
+      node.rejected = Rejection{cycle.left_out_by(), true, {cycle.left_out()}};
     else
       node.rejected = cycle.filter(n);
     if (!node.rejected) feasible.push_back(&n);
@@ -87,8 +93,13 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
     });
   }
   answer.feasible = feasible.size();
-  if (feasible.empty()) answer.message = message_of(answer);
-  score(cluster, config, pod, state, feasible, answer);
+  if (feasible.empty()) {
+    answer.message = message_of(answer);
+    answer.about_reservations = reservations.about(answer);
+  }
+  score(cluster, config, pod, state, reservations, feasible, answer);
+  for (const NodeState* n : feasible)
+    answer.nodes[n->node->metadata.name].reservations = reservations.nominated(*n);
   if (extended != nullptr)
     for (const NodeState* n : feasible)
       answer.nodes[n->node->metadata.name].final += extended->score(pod, *n->node);

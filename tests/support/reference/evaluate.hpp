@@ -22,6 +22,7 @@
 #include "koord/api/types/core_v1/replication_controller.hpp"
 #include "koord/api/types/core_v1/service.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
+#include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/storage_v1/csi_driver.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
@@ -61,6 +62,9 @@ struct Cluster {
   ByKey<api::CsiNode> csi_nodes;
   ByKey<api::VolumeAttachment> attachments;
   ByKey<api::NodeMetric> node_metrics;
+  ByKey<api::Reservation> reservations;
+  /// Nodes that were chosen for reservations which do not say so yet, by uid.
+  std::map<std::string, std::string> placed;
   /// When pods were assumed, by key, of those in `pods` that do not say since when they are scheduled.
   std::map<std::string, WallTime> assumed_at;
   WallTime now{};
@@ -133,6 +137,7 @@ struct Config {
   std::int64_t hard_pod_affinity_weight = 1;
   bool ignore_preferred_terms_of_existing_pods = false;
   LoadArgs load;
+  std::set<std::string> unreserved_resources;  // that Reservation does not look at
   std::optional<Extended> extended;
 };
 
@@ -145,6 +150,8 @@ struct NodeAnswer {
   std::optional<Rejection> rejected;
   std::map<std::string, Score> scores;  // of the plugins that have a say about the pod
   std::int64_t final = 0;
+  /// Whose room the pod gets there: of any of these reservations (uids); none: of no reservation.
+  std::set<std::string> reservations;
 };
 
 struct Answer {
@@ -153,6 +160,7 @@ struct Answer {
   std::map<std::string, NodeAnswer> nodes;
   std::size_t feasible = 0;
   std::string message;  // FitError without PostFilter's part; empty if a node is feasible
+  std::multiset<std::string> about_reservations;  // the parts of what Reservation says there
 };
 
 /// Nodes are judged with the pods that are nominated to them, as far as they are none of lower priority.
