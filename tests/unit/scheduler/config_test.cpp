@@ -353,11 +353,14 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
   struct Shipped {
     const char* file;
     std::string missing;
+    const char *post_filters, *last_filters;
   };
   const std::string kOthers = "DynamicResources Coscheduling";
   const Shipped kFiles[] = {
-      {"scheduler/chart-v1.8.0.yaml", kOthers + " DeviceShare ElasticQuota"},
-      {"scheduler/manifest-v1.8.yaml", kOthers + " DeviceShare ElasticQuota"},
+      {"scheduler/chart-v1.8.0.yaml", kOthers + " DeviceShare ElasticQuota", "Reservation",
+       "Reservation LoadAwareScheduling NodeNUMAResource SchedulingHint"},
+      {"scheduler/manifest-v1.8.yaml", kOthers + " DeviceShare ElasticQuota", "Reservation DefaultPreemption",
+       "LoadAwareScheduling NodeNUMAResource Reservation SchedulingHint"},
   };
   for (const Shipped& shipped : kFiles) {
     INFO(shipped.file);
@@ -379,16 +382,17 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     const scheduling::Profile* profile = &profiles->front();
     CHECK(joined(profile->missing) == shipped.missing);
     // The chart's has none but Koordinator's own there.
-    CHECK(names(*profile, profile->post_filters) == "DefaultPreemption");
+    CHECK(names(*profile, profile->post_filters) == shipped.post_filters);
     CHECK(names(*profile, profile->filters) ==
-          "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
-          "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread InterPodAffinity "
-          "DynamicResources LoadAwareScheduling NodeNUMAResource SchedulingHint");
+          std::string("NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
+                      "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread "
+                      "InterPodAffinity DynamicResources ") +
+              shipped.last_filters);
     CHECK(names(*profile, profile->scores) ==
           "TaintToleration NodeAffinity NodeResourcesFit VolumeBinding PodTopologySpread InterPodAffinity "
           "NodeResourcesBalancedAllocation "
-          "ImageLocality LoadAwareScheduling NodeNUMAResource");
-    CHECK(profile->binds.size() == 1);
+          "ImageLocality LoadAwareScheduling NodeNUMAResource Reservation");
+    CHECK(names(*profile, profile->binds) == "Reservation DefaultBinder");
     // Batch resources count in the score, as the file says, and /configz shows it.
     CHECK(api::encode(config).find("kubernetes.io/batch-cpu") != std::string::npos);
   }
