@@ -5,15 +5,37 @@
 #include <bit>
 
 #include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
+#include "scheduling/plugin/reserved_room.hpp"
 
 namespace koord::scheduling::node_numa_resource {
 
 namespace {
 /// Of one resource of one memory node: an annotation may say anything, and sums of it are to stay numbers.
 constexpr std::int64_t kMostGiven = 1'000'000'000'000'000;
+
+bool shares_zones(const Ledger::Holder& holder) { return !holder.in.empty() && !holder.given->zones.empty(); }
+/// nullptr: none.
+std::int64_t* amount_in(std::vector<Given::Zone>& zones, std::int32_t id, const Symbol& name) {
+  for (Given::Zone& zone : zones)
+    if (zone.id == id)
+      for (auto& [of, amount] : zone.amounts)
+        if (of == name) return &amount;
+  return nullptr;
+}
 }  // namespace
+
+std::string lodges_in(const PodInfo& pod) {
+  if (pod.pod->spec.node_name.empty()) {
+    const auto* const choice = pod.kept.find<const RoomChoice>();
+    return choice != nullptr ? choice->reservation : std::string();
+  }
+  if (!pod.pod->metadata.annotations.contains(api::ReservationAllocated::kAnnotation)) return {};
+  auto said = api::read_annotation<api::ReservationAllocated>(pod.pod->metadata.annotations);
+  return said && *said ? std::move((*said)->uid) : std::string();
+}
 
 std::shared_ptr<const Given> given_by_annotations(const api::Pod& pod) {
   const api::SymbolMap& annotations = pod.metadata.annotations;
@@ -47,28 +69,87 @@ void Ledger::bind(const NumaNode& node) {
   pods_.assign(zone_ids_.size(), {});
   for (const Holder& holder : holders_) count(node, *holder.given, false);
   mark_alone();
+  count_twice(node);
 }
 
 void Ledger::add(const NumaNode& node, Holder holder) {
   count(node, *holder.given, false);
   const bool alone = holder.given->exclusive != Exclusive::none;
+  lodgers_ += shares_zones(holder) ? 1 : 0;
   holders_.push_back(std::move(holder));
   if (alone) mark_alone();
+  count_twice(node);
 }
 
 void Ledger::remove(const NumaNode& node, const PodInfo& pod) {
   const auto it = std::ranges::find_if(holders_, [&](const Holder& each) { return each.pod == &pod; });
   if (it == holders_.end()) return;
+  lodgers_ -= shares_zones(*it) ? 1 : 0;
   const std::shared_ptr<const Given> given = std::move(it->given);
   *it = std::move(holders_.back());
   holders_.pop_back();
   count(node, *given, true);
   if (given->exclusive != Exclusive::none) mark_alone();
+  count_twice(node);
 }
 
 const Given* Ledger::of(const PodInfo& pod) const {
   const auto it = std::ranges::find_if(holders_, [&](const Holder& each) { return each.pod == &pod; });
   return it != holders_.end() ? it->given.get() : nullptr;
+}
+
+const Ledger::Holder* Ledger::find(std::string_view uid) const {
+  const auto it = std::ranges::find_if(holders_, [&](const Holder& each) {
+    return each.pod->pod != nullptr && each.pod->pod->metadata.uid == uid;
+  });
+  return it != holders_.end() ? &*it : nullptr;
+}
+
+/// What its pods have of its shares of zones; no more than these are.
+std::vector<Given::Zone> Ledger::taken_of(const Holder& reservation) const {
+  std::vector<Given::Zone> taken = reservation.given->zones;
+  for (Given::Zone& zone : taken)
+    for (auto& [name, amount] : zone.amounts) amount = 0;
+  const std::string& uid = reservation.pod->pod->metadata.uid;
+  for (const Holder& holder : holders_)
+    if (holder.in == uid && &holder != &reservation)
+      for (const Given::Zone& zone : holder.given->zones)
+        for (const auto& [name, amount] : zone.amounts)
+          if (std::int64_t* const sum = amount_in(taken, zone.id, name)) *sum += amount;
+  for (std::size_t z = 0; z < taken.size(); ++z)
+    for (std::size_t i = 0; i < taken[z].amounts.size(); ++i)
+      taken[z].amounts[i].second =
+          std::min(taken[z].amounts[i].second, reservation.given->zones[z].amounts[i].second);
+  return taken;
+}
+
+Kept Ledger::kept(const Holder& reservation) const {
+  Kept kept{.zones = reservation.given->zones};
+  for (const int cpu : reservation.given->cpus.cpus())
+    if (refs_[static_cast<std::size_t>(cpu)] == 1) kept.cpus.add(cpu);
+  if (kept.zones.empty()) return kept;
+  const std::vector<Given::Zone> taken = taken_of(reservation);
+  for (std::size_t z = 0; z < taken.size(); ++z)
+    for (std::size_t i = 0; i < taken[z].amounts.size(); ++i)
+      kept.zones[z].amounts[i].second -= taken[z].amounts[i].second;
+  return kept;
+}
+
+void Ledger::count_twice(const NumaNode& node) {
+  if (lodgers_ == 0) return twice_.clear();
+  twice_.assign(allocated_.size(), 0);
+  for (const Holder& holder : holders_) {
+    if (holder.given->zones.empty() || holder.pod->pod == nullptr) continue;
+    const std::string& uid = holder.pod->pod->metadata.uid;
+    if (uid.empty() || std::ranges::find(holders_, uid, &Holder::in) == holders_.end()) continue;
+    for (const Given::Zone& share : taken_of(holder)) {
+      const std::size_t zone = node.zones.zone(share.id);
+      if (zone == ZoneAmounts::kNowhere) continue;
+      for (const auto& [name, amount] : share.amounts)
+        if (const std::size_t resource = node.zones.resource(name); resource != ZoneAmounts::kNowhere)
+          twice_[zone * node.zones.resources.size() + resource] += amount;
+    }
+  }
 }
 
 void Ledger::count(const NumaNode& node, const Given& given, bool take_back) {

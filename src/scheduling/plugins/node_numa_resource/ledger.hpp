@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,6 +37,18 @@ struct Given {
 /// What the pod's annotations say that it was given; nullptr: nothing, or nothing that can be read.
 std::shared_ptr<const Given> given_by_annotations(const api::Pod& pod);
 
+/// The uid of the reservation of which the pod has room: as its object says, or before it is bound as was
+/// chosen for it (RoomChoice). Empty: of none.
+std::string lodges_in(const PodInfo& pod);
+
+/// What is left of what a reservation was given, for pods to come.
+struct Kept {
+  CpuSet cpus = {};
+  std::vector<Given::Zone> zones = {};
+  bool is_all = false;  // they get nothing beside it
+};
+
+/// What a pod has of a reservation that was given parts of the machine, both hold, and it is counted once.
 /// The sums follow from who holds what, in whatever order they came: with another topology they are made
 /// anew. Belongs to the engine's thread.
 class Ledger {
@@ -43,6 +56,7 @@ class Ledger {
   struct Holder {
     const PodInfo* pod;
     std::shared_ptr<const Given> given;
+    std::string in = {};  // the uid of the reservation of which the pod has room
   };
 
   /// The sums by this topology from now on.
@@ -55,16 +69,20 @@ class Ledger {
   bool empty() const { return holders_.empty(); }
   /// nullptr: the pod holds nothing.
   const Given* of(const PodInfo& pod) const;
+  /// Of this uid; nullptr: it holds nothing.
+  const Holder* find(std::string_view uid) const;
+  Kept kept(const Holder& reservation) const;
   /// CPUs that anybody has.
   const CpuSet& taken() const { return taken_; }
   /// By CPU, by how many; none beyond its end.
   std::span<const std::uint16_t> refs() const { return refs_; }
   const CpuSet& alone_on_core() const { return alone_on_core_; }
   const CpuSet& alone_on_zone() const { return alone_on_zone_; }
-  /// By zone and resource of the node's amounts; not amplified.
+  /// By zone and resource of the node's amounts; not amplified. No more of what pods have of reservations is
+  /// counted once than these have.
   std::int64_t allocated(std::size_t zone, std::size_t resource, std::size_t resources) const {
     const std::size_t at = zone * resources + resource;
-    return at < allocated_.size() ? allocated_[at] : 0;
+    return at < allocated_.size() ? allocated_[at] - (at < twice_.size() ? twice_[at] : 0) : 0;
   }
   /// Where only pods of one memory node are, and where one of several is.
   NumaMask single() const;
@@ -73,11 +91,14 @@ class Ledger {
  private:
   void count(const NumaNode& node, const Given& given, bool take_back);
   void mark_alone();
+  void count_twice(const NumaNode& node);
+  std::vector<Given::Zone> taken_of(const Holder& reservation) const;
 
   std::vector<Holder> holders_;
   CpuSet taken_, alone_on_core_, alone_on_zone_;
   std::vector<std::uint16_t> refs_;
-  std::vector<std::int64_t> allocated_;
+  std::vector<std::int64_t> allocated_, twice_;
+  std::size_t lodgers_ = 0;                                    // with shares of zones
   std::vector<std::pair<std::uint16_t, std::uint16_t>> pods_;  // by zone: of one, of several
   std::vector<std::int32_t> zone_ids_;                         // of the same
 };

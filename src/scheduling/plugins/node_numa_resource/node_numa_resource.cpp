@@ -10,12 +10,13 @@
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/plugin/args.hpp"
 #include "koord/scheduling/plugin/plugin.hpp"
 #include "koord/scheduling/plugin/service_plugin.hpp"
 #include "scheduling/plugins/node_numa_resource/args.hpp"
 #include "scheduling/plugins/node_numa_resource/describe.hpp"
-#include "scheduling/plugins/node_numa_resource/room.hpp"
+#include "scheduling/plugins/node_numa_resource/ways.hpp"
 
 namespace koord::scheduling {
 
@@ -23,6 +24,8 @@ namespace node_numa_resource {
 namespace {
 
 constexpr const char* kTooFew = "not enough cpus available to satisfy request";
+constexpr const char* kNotThere =
+    "pod has a nominated reservation but cannot be allocated within its NUMA scope";
 
 /// Verdicts that name something, for as long as somebody needs them.
 class Reasons {
@@ -57,9 +60,13 @@ struct State final : PodState {
   Reasons reasons;
 };
 
+/// In the words for what a reservation has too little of.
+std::string of_reservation(std::string_view why) { return fmt::format("Reservation(s) {}", why); }
+
 /// What goes into the pod with its binding.
 struct Written final : PodState {
   std::string status, spec;  // spec: empty where the pod says it
+  bool binds = false;
 };
 
 /// What follows from the pod and the node, whatever is left there.
@@ -81,6 +88,7 @@ class NodeNUMAResource final : public Plugin,
                                public ScorePlugin,
                                public PreScorePlugin,
                                public NumaHintPlugin,
+                               public RoomJudge,
                                public ReservePlugin,
                                public PreBindPlugin,
                                public PreBindReservationPlugin,
@@ -106,14 +114,16 @@ class NodeNUMAResource final : public Plugin,
         amplified_(intern("Insufficient amplified cpu", false)),
         no_zones_(intern("node(s) missing NUMA resources", true)),
         no_hints_(intern("node(s) Insufficient NUMA Node resources", false)) {
+    context.shared.get<RoomJudges>().add(context.numa_hints, *this);
     for (const KoordinatorScoring::Resource& each : args.scoring_strategy->resources)
       scored_.resources.push_back({Symbol(each.name), context.nodes.keep_resource(each.name),
                                    is_scalar_resource(each.name), each.weight});
-    events_ = numa_.topologies().events(ObjectAction::add, ObjectAction::update, ObjectAction::remove) |
-              events_of(EventKind::node_add, EventKind::node_allocatable, EventKind::node_label,
-                        EventKind::node_annotation, EventKind::assigned_pod_delete,
-                        EventKind::assigned_pod_scale_down, EventKind::assigned_pod_update,
-                        EventKind::own_pod_label, EventKind::own_pod_scale_down, EventKind::own_pod_update);
+    events_ =
+        numa_.topologies().events(ObjectAction::add, ObjectAction::update, ObjectAction::remove) |
+        events_of(EventKind::node_add, EventKind::node_allocatable, EventKind::node_label,
+                  EventKind::node_annotation, EventKind::assigned_pod_add, EventKind::assigned_pod_delete,
+                  EventKind::assigned_pod_scale_down, EventKind::assigned_pod_update,
+                  EventKind::own_pod_label, EventKind::own_pod_scale_down, EventKind::own_pod_update);
   }
 
   bool sign(const PodInfo& pod, Signature& signature) const override {
@@ -139,8 +149,11 @@ class NodeNUMAResource final : public Plugin,
       out[i] = !asks && numa_.is_plain(rows[i]) ? kPass : filter_view(state, nodes, NodeView(nodes, rows[i]));
   }
   VerdictId filter_view(PodState* state, const NodeTable&, const NodeView& view) const override {
+    const NumaNodes::OfRow& of = numa_.of(view.row());
+    const Demand& demand = static_cast<State*>(state)->demand;
+    if (!asks_itself(demand) && of.node.plain()) return kPass;
     Plan plan;
-    return judge(*static_cast<State*>(state), view, false, plan);
+    return judge(*static_cast<State*>(state), view, Ways(of.node, of.ledger, view), false, plan);
   }
 
   Depends score_depends() const override { return Depends::pods; }
@@ -166,9 +179,28 @@ class NodeNUMAResource final : public Plugin,
     const Demand& demand = static_cast<State&>(state).demand;
     const NumaNode& node = numa_.of(view.row()).node;
     const Setting setting = setting_of(demand, node);
-    std::optional<Ledger> seen;
-    Room(node, ledger_of(view, seen), demand, setting.binding)
-        .hints(zone_scorer_, scored_, setting.policy == NumaPolicy::restricted, out);
+    const Ways ways(node, numa_.of(view.row()).ledger, view);
+    std::vector<Room> rooms;
+    if (ways.ways().size() > 1 || !ways.ways().front().reservation.empty())
+      for (const Ways::Way& way : ways.ways()) rooms.push_back(room_of(way, node, demand, setting));
+    Room(node, ways.all(), demand, setting.binding)
+        .hints(zone_scorer_, scored_, setting.policy == NumaPolicy::restricted, rooms, out);
+  }
+
+  std::unique_ptr<PodState> prepare_rooms(const PodInfo& pod) override {
+    auto state = make_state(pod);
+    if (state->demand.none() || state->demand.is_rejected()) return nullptr;
+    return state;
+  }
+  bool serves(PodState& state, const NodeView& view, std::string_view reservation) const override {
+    auto& s = static_cast<State&>(state);
+    const NumaNodes::OfRow& of = numa_.of(view.row());
+    if (!asks_itself(s.demand) && of.node.plain()) return true;
+    const Ways ways(of.node, of.ledger, view);
+    const Ways::Way* const way = reservation.empty() ? &ways.beside() : ways.of(reservation);
+    Plan plan;
+    if (way == nullptr || judge(s, view, ways, false, plan) != kPass || !plan.setting.concerned) return true;
+    return room_of(*way, of.node, s.demand, plan.setting).lacks(plan.nodes).empty();
   }
 
   Status reserve(PodAttempt& attempt) override;
@@ -190,7 +222,14 @@ class NodeNUMAResource final : public Plugin,
     changes.annotations[api::ResourceStatus::kAnnotation] = written->status;
     if (!written->spec.empty()) changes.annotations[api::ResourceSpec::kAnnotation] = written->spec;
   }
-  void change_reservation(PodAttempt& attempt, PodChanges& changes) override { change_pod(attempt, changes); }
+  /// The pod that stands for it has its template's annotations, too: what counted goes into its own.
+  void change_reservation(PodAttempt& attempt, PodChanges& changes) override {
+    change_pod(attempt, changes);
+    const auto* const written = static_cast<const Written*>(attempt.kept(context_.index));
+    if (written != nullptr && written->binds && written->spec.empty())
+      changes.annotations[api::ResourceSpec::kAnnotation] =
+          api::value_or(attempt.pod.pod->metadata.annotations, api::ResourceSpec::kAnnotation);
+  }
 
   EventMask events() const override { return events_; }
   /// The original tries again whenever any pod goes or any topology changes; here when something has changed
@@ -201,6 +240,7 @@ class NodeNUMAResource final : public Plugin,
       case EventKind::own_pod_label:
       case EventKind::own_pod_scale_down:
       case EventKind::own_pod_update: return true;
+      case EventKind::assigned_pod_add: return is_placeholder(*event.new_pod);  // maybe of room for it
       case EventKind::node_add:
       case EventKind::node_allocatable:
       case EventKind::node_label:
@@ -216,9 +256,16 @@ class NodeNUMAResource final : public Plugin,
     if (node.empty()) return true;  // it was assumed there
     const Row row = context_.nodes.find(node);
     if (row == kNoRow || !context_.nodes.node(row)) return false;
+    const NumaNodes::OfRow& of = numa_.of(row);
+    // What it keeps may be for the pod.
+    if (std::ranges::any_of(of.ledger.holders(),
+                            [](const auto& each) { return is_placeholder(*each.pod->pod); }))
+      return true;
     const auto state = make_state(pod);
+    const NodeView view(context_.nodes, row);
     Plan plan;
-    return !state->demand.is_rejected() && judge(*state, NodeView(context_.nodes, row), false, plan) == kPass;
+    return !state->demand.is_rejected() &&
+           judge(*state, view, Ways(of.node, of.ledger, view), false, plan) == kPass;
   }
 
   std::vector<std::string_view> service_paths() const override { return {"/nodes/:nodeName"}; }
@@ -267,22 +314,17 @@ class NodeNUMAResource final : public Plugin,
     setting.concerned = setting.binding.cpus || setting.policy != NumaPolicy::none;
     return setting;
   }
-  /// As the view has it: who is not there in it has nothing, who is there beside has what he was given.
-  const Ledger& ledger_of(const NodeView& view, std::optional<Ledger>& made) const {
-    const NumaNodes::OfRow& of = numa_.of(view.row());
-    const auto change = [&]() -> Ledger& { return made ? *made : made.emplace(of.ledger); };
-    for (const PodInfo* pod : view.removed())
-      if (of.ledger.of(*pod) != nullptr) change().remove(of.node, *pod);
-    for (const PodInfo* pod : view.added())
-      if (auto given = pod->kept.share<const Given>()) change().add(of.node, {pod, std::move(given)});
-    return made ? *made : of.ledger;
+  static Room room_of(const Ways::Way& way, const NumaNode& node, const Demand& demand,
+                      const Setting& setting) {
+    return {node, *way.ledger, demand, setting.binding, &way.kept};
   }
+  void open_up(const PodInfo& pod, const Ledger& ledger, NodeView& view) const;
   std::optional<VerdictId> lacks_amplified(const Demand& demand, const NumaNode& node, const Ledger& ledger,
                                            bool bound, const NodeView& view) const;
   const NumaChoice& choose(State& state, const NumaNode& node, const Ledger& ledger, NumaPolicy policy,
                            const NodeView& view) const;
   /// `reserved`: the pod itself counts on the row.
-  VerdictId judge(State& state, const NodeView& view, bool reserved, Plan& plan) const;
+  VerdictId judge(State& state, const NodeView& view, const Ways& ways, bool reserved, Plan& plan) const;
   std::int32_t weigh(State& state, const NodeView& view) const;
   std::string status_text(const api::Pod& pod, const Given& given) const;
   static std::string spec_text(const api::Pod& pod, const Room::Binding& binding);
@@ -328,14 +370,26 @@ const NumaChoice& NodeNUMAResource::choose(State& state, const NumaNode& node, c
   return choice_ = choose_numa_nodes(question, {});
 }
 
-VerdictId NodeNUMAResource::judge(State& state, const NodeView& view, bool reserved, Plan& plan) const {
+/// As Reservation has chosen for the pod: those that are for it are out of its way.
+void NodeNUMAResource::open_up(const PodInfo& pod, const Ledger& ledger, NodeView& view) const {
+  const auto* const choice = pod.kept.find<const RoomChoice>();
+  if (choice == nullptr || choice->open == nullptr) return;
+  bool any = false;
+  for (const OpenRooms::Room& room : choice->open->rooms)
+    if (const Ledger::Holder* const holder = ledger.find(room.reservation)) {
+      view.remove(*holder->pod);
+      any = true;
+    }
+  if (any) view.slots().put(choice->open);
+}
+
+VerdictId NodeNUMAResource::judge(State& state, const NodeView& view, const Ways& ways, bool reserved,
+                                  Plan& plan) const {
   const Demand& demand = state.demand;
   const NumaNode& node = numa_.of(view.row()).node;
-  if (!asks_itself(demand) && node.plain()) return kPass;
   if (node.policy != NumaPolicy::none && demand.policy != NumaPolicy::none && node.policy != demand.policy)
     return mismatch_;
-  std::optional<Ledger> seen;
-  const Ledger& ledger = ledger_of(view, seen);
+  const Ledger& ledger = ways.all();
   const Setting setting = plan.setting = setting_of(demand, node);
   const bool bound = setting.binding.cpus;
   if (bound && demand.cpu % 1000 != 0) return not_whole_;
@@ -366,8 +420,14 @@ VerdictId NodeNUMAResource::judge(State& state, const NodeView& view, bool reser
     }
   }
   if (proven) return kPass;
-  auto reasons = Room(node, ledger, demand, setting.binding).lacks(plan.nodes);
-  return reasons.empty() ? kPass : state.reasons.verdict(std::move(reasons));
+  std::vector<std::string> reasons;
+  for (const Ways::Way& way : ways.ways()) {
+    auto lacks = room_of(way, node, demand, setting).lacks(plan.nodes);
+    if (lacks.empty()) return kPass;
+    if (!ways.required()) reasons.clear();
+    for (std::string& why : lacks) reasons.push_back(ways.required() ? of_reservation(why) : std::move(why));
+  }
+  return state.reasons.verdict(std::move(reasons));
 }
 
 std::int32_t NodeNUMAResource::weigh(State& state, const NodeView& view) const {
@@ -376,10 +436,10 @@ std::int32_t NodeNUMAResource::weigh(State& state, const NodeView& view) const {
   const Setting setting = setting_of(demand, node);
   const bool bound = setting.binding.cpus;
   if ((bound && !node.has_cpus()) || node.ratio_is_wrong) return 0;
-  std::optional<Ledger> seen;
-  const Ledger& ledger = ledger_of(view, seen);
+  const Ways ways(node, numa_.of(view.row()).ledger, view);
+  const Ledger& ledger = ways.all();
   const double ratio = node.zone_cpu_ratio;
-  const std::int64_t bound_there = 1000 * std::int64_t{ledger.taken().size()};
+  std::int64_t bound_there = 1000 * std::int64_t{ledger.taken().size()};
 
   std::optional<Room> room;
   std::vector<Given::Zone> shares;
@@ -392,9 +452,16 @@ std::int32_t NodeNUMAResource::weigh(State& state, const NodeView& view) const {
       if (!choice.admitted) return 0;
       nodes = choice.nodes;
     }
-    room.emplace(node, ledger, demand, setting.binding);
-    if (!room->lacks(nodes).empty()) return 0;
+    const auto way = std::ranges::find_if(ways.ways(), [&](const Ways::Way& each) {
+      return room.emplace(room_of(each, node, demand, setting)).lacks(nodes).empty();
+    });
+    if (way == ways.ways().end()) return 0;
     if (nodes != 0) shares = room->shares(nodes);
+    bound_there = 1000 * std::int64_t{way->ledger->taken().size()};
+    // As in Koordinator, what it gets of a reservation counts with what is taken.
+    if (bound && !way->kept.cpus.empty())
+      if (const auto cpus = room->pick(shares, node.strategy.value_or(default_strategy_)))
+        bound_there += 1000 * std::int64_t{(*cpus & way->kept.cpus).size()};
   }
   auto& [used, capacity, weights] = scratch_;
   for (auto* each : {&used, &capacity, &weights}) each->clear();
@@ -436,15 +503,27 @@ Status NodeNUMAResource::reserve(PodAttempt& attempt) {
   if (asked.none() || asked.is_rejected() || (!asks_itself(asked) && node.plain())) return {};
   const auto state = make_state(attempt.pod, std::move(asked));
   const Demand& demand = state->demand;
-  const NodeView view(context_.nodes, attempt.row);
+  const Ledger& ledger = numa_.of(attempt.row).ledger;
+  NodeView view(context_.nodes, attempt.row);
+  open_up(attempt.pod, ledger, view);
+  const Ways ways(node, ledger, view);
   Plan plan;
-  if (const VerdictId id = judge(*state, view, true, plan); id != kPass) {
+  if (const VerdictId id = judge(*state, view, ways, true, plan); id != kPass) {
     const Verdict& verdict = context_.verdicts[id];
     return {verdict.unresolvable ? StatusCode::unresolvable : StatusCode::unschedulable,
             fmt::format("{}", fmt::join(verdict.reasons, ", "))};
   }
   if (!plan.setting.concerned) return {};
-  const Room room(node, numa_.of(attempt.row).ledger, demand, plan.setting.binding);
+  const auto* const choice = attempt.pod.kept.find<const RoomChoice>();
+  const Ways::Way* way = choice != nullptr ? ways.of(choice->reservation) : nullptr;
+  const bool there = way != nullptr;
+  if (!there) way = ways.all_at_once() ? &ways.ways().front() : &ways.beside();
+  const Room room = room_of(*way, node, demand, plan.setting);
+  if (auto lacks = room.lacks(plan.nodes); !lacks.empty()) {
+    if (there && !ways.required()) return {StatusCode::unschedulable, kNotThere};
+    if (there) std::ranges::transform(lacks, lacks.begin(), of_reservation);
+    return {StatusCode::unschedulable, fmt::format("{}", fmt::join(lacks, ", "))};
+  }
   auto given = std::make_shared<Given>();
   given->exclusive = demand.exclusive;
   if (plan.nodes != 0) given->zones = room.shares(plan.nodes);
@@ -455,6 +534,7 @@ Status NodeNUMAResource::reserve(PodAttempt& attempt) {
   }
   auto written = std::make_unique<Written>();
   written->status = status_text(*attempt.pod.pod, *given);
+  written->binds = plan.setting.binding.cpus;
   if (plan.setting.binding.cpus) written->spec = spec_text(*attempt.pod.pod, plan.setting.binding);
   attempt.keep(context_.index, std::move(written));
   if (!given->cpus.empty() || !given->zones.empty()) numa_.give(attempt.row, attempt.pod, std::move(given));

@@ -39,7 +39,7 @@ void NumaNodes::renew(Row row, const api::Node* node, std::shared_ptr<const Node
 void NumaNodes::count(Row row, const PodInfo& pod, std::shared_ptr<const Given> given) {
   OfRow& of = rows_[row];
   of.ledger.remove(of.node, pod);
-  if (given != nullptr) of.ledger.add(of.node, {&pod, std::move(given)});
+  if (given != nullptr) of.ledger.add(of.node, {&pod, std::move(given), lodges_in(pod)});
 }
 
 void NumaNodes::give(Row row, const PodInfo& pod, std::shared_ptr<const Given> given) {
@@ -71,7 +71,9 @@ void NumaNodes::pod_changed(Row row, const PodInfo& pod) {
   auto said = given_by_annotations(*pod.pod);
   const Given* const has = of(row).ledger.of(pod);
   // An annotation that is gone takes nothing back: the pod runs with what it was given.
-  if (said != nullptr && (has == nullptr || *said != *has)) give(row, pod, std::move(said));
+  if (said != nullptr && (has == nullptr || *said != *has)) return give(row, pod, std::move(said));
+  const Ledger::Holder* const holder = has != nullptr ? of(row).ledger.find(pod.pod->metadata.uid) : nullptr;
+  if (holder != nullptr && !has->zones.empty() && holder->in != lodges_in(pod)) give(row, pod, holder->given);
 }
 
 void NumaNodes::node_changed(Row row, const api::Node*, const api::Node* now) {

@@ -49,12 +49,14 @@ const std::vector<std::uint64_t>& masks_of(std::size_t zones) {
 
 }  // namespace
 
-Room::Room(const NumaNode& node, const Ledger& ledger, const Demand& demand, const Binding& binding)
-    : node_(node), ledger_(ledger), demand_(demand), binding_(binding) {
+Room::Room(const NumaNode& node, const Ledger& ledger, const Demand& demand, const Binding& binding,
+           const Kept* kept)
+    : node_(node), ledger_(ledger), demand_(demand), binding_(binding), kept_(kept) {
   const std::size_t zones = node.zones.zones.size();
   if ((binding.cpus || binding.required) && node.has_cpus()) {
     CpuSet available = node.topology->cpus->all() - ledger.taken() - node.topology->reserved;
     if (demand.designated) available = available & demand.designated->cpus;
+    if (kept != nullptr && kept->is_all) available = available & kept->cpus;
     usable_ = binding.required ? usable_cpus(*node.topology->cpus, available, binding.policy) : available;
     usable_count_ = usable_.size();
     usable_of_zones_.resize(zones);
@@ -93,13 +95,17 @@ std::int64_t Room::left(std::size_t zone, std::size_t resource) const {
   std::int64_t left = std::max<std::int64_t>(total(zone, resource) - taken(zone, resource), 0);
   const Symbol& name = node_.zones.resources[resource];
   const bool cpu = name == cpu_name();
-  if (demand_.designated) {
-    std::int64_t designated = 0;
-    for (const Given::Zone& share : demand_.designated->zones)
-      if (share.id == node_.zones.zones[zone])
-        for (const auto& [of, amount] : share.amounts) designated += of == name ? amount : 0;
-    if (!demand_.designated->zones.empty()) left = std::min(left, designated);
-  }
+  const auto share_of = [&](std::span<const Given::Zone> zones) {
+    std::optional<std::int64_t> share;
+    for (const Given::Zone& each : zones)
+      for (const auto& [of, amount] : each.amounts)
+        if (of == name) share = share.value_or(0) + (each.id == node_.zones.zones[zone] ? amount : 0);
+    return share;
+  };
+  if (demand_.designated && !demand_.designated->zones.empty())
+    left = std::min(left, share_of(demand_.designated->zones).value_or(0));
+  // What the reservation keeps nothing of, its pods have of the machine.
+  if (kept_ != nullptr && kept_->is_all) left = std::min(left, share_of(kept_->zones).value_or(left));
   if (cpu && binding_.required && !usable_of_zones_.empty())
     left = std::min<std::int64_t>(left, 1000 * std::int64_t{usable_of_zones_[zone]});
   return left;
@@ -220,6 +226,7 @@ std::optional<CpuSet> Room::pick(std::span<const Given::Zone> shares, ZoneStrate
   const CpuTopology& topology = *node_.topology->cpus;
   CpuChoice from{.topology = topology,
                  .available = usable_,
+                 .preferred = kept_ != nullptr ? kept_->cpus : CpuSet(),
                  .alone_on_core = ledger_.alone_on_core(),
                  .alone_on_zone = ledger_.alone_on_zone()};
   CpuRequest request{
@@ -248,7 +255,7 @@ std::optional<CpuSet> Room::pick(std::span<const Given::Zone> shares, ZoneStrate
 }
 
 void Room::hints(const ResourceScorer& scorer, const ScoredResources& scored, bool all_preferred,
-                 std::vector<NumaHintList>& out) const {
+                 std::span<const Room> rooms, std::vector<NumaHintList>& out) const {
   const std::size_t zones = node_.zones.zones.size(), first = out.size();
   if (zones == 0) return;
   for (const Wanted& wanted : wanted_)
@@ -275,7 +282,10 @@ void Room::hints(const ResourceScorer& scorer, const ScoredResources& scored, bo
   std::vector<int> narrowest(wanted_.size(), static_cast<int>(zones));
   for (const Places mask : masks_of(zones)) {
     const auto lacks = [&](const Wanted& wanted) { return (wanted.lacking & mask) != 0; };
-    if (std::ranges::all_of(wanted_, lacks) || !would_do(mask)) continue;
+    if (std::ranges::all_of(wanted_, lacks)) continue;
+    if (rooms.empty() ? !would_do(mask)
+                      : std::ranges::none_of(rooms, [&](const Room& room) { return room.would_do(mask); }))
+      continue;
     used.clear();
     capacity.clear();
     weights.clear();

@@ -36,8 +36,10 @@ class Room {
     bool required = false;
   };
 
-  /// All of these outlive it.
-  Room(const NumaNode& node, const Ledger& ledger, const Demand& demand, const Binding& binding);
+  /// All of these outlive it. `kept`: by the reservation in which the pod gets it, of what is free in the
+  /// ledger; nullptr: in none.
+  Room(const NumaNode& node, const Ledger& ledger, const Demand& demand, const Binding& binding,
+       const Kept* kept = nullptr);
 
   /// Why it is too little; empty: the pod gets what it asks for on these memory nodes (0: on any).
   std::vector<std::string> lacks(NumaMask nodes) const;
@@ -46,11 +48,12 @@ class Room {
   /// Absent: there are too few.
   std::optional<CpuSet> pick(std::span<const Given::Zone> shares, ZoneStrategy strategy) const;
 
-  /// A list for each resource that is asked for and that memory nodes have: the masks that would do, with the
-  /// scores that their fullness gives. On machines of more than eight memory nodes only masks of one, of two,
+  /// A list for each resource that is asked for and that memory nodes have: the masks that would do (in any
+  /// of these rooms of the same machine and pod; none: in this one), with the scores that the fullness here
+  /// gives. On machines of more than eight memory nodes only masks of one, of two,
   /// and of all of them are looked at.
   void hints(const ResourceScorer& scorer, const ScoredResources& scored, bool all_preferred,
-             std::vector<NumaHintList>& out) const;
+             std::span<const Room> rooms, std::vector<NumaHintList>& out) const;
 
   /// What zones have, and what of it is taken: cpu amplified.
   std::int64_t total(std::size_t zone, std::size_t resource) const {
@@ -88,6 +91,7 @@ class Room {
   const Ledger& ledger_;
   const Demand& demand_;
   Binding binding_;
+  const Kept* kept_;
   CpuSet usable_;
   int usable_count_ = 0;
   std::vector<int> usable_of_zones_;

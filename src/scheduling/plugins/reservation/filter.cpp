@@ -12,6 +12,7 @@ namespace koord::scheduling::reservation {
 namespace {
 
 constexpr const char* kNothingMeets = "node(s) no reservation(s) to meet the requirements";
+constexpr const char* kOtherParts = "reservation NUMA scope is incompatible with the best topology hint";
 
 Policy policy_of(std::string_view text) {
   return text == "Aligned" ? Policy::aligned : text == "Restricted" ? Policy::restricted : Policy::none;
@@ -44,6 +45,9 @@ std::unique_ptr<Reservations::FilterState> Reservations::read(const PodInfo& pod
     state->reserves = true;
     state->policy = Policy::aligned;
   }
+  if (!is_reserve_pod(*pod.pod))
+    for (RoomJudge* judge : judges_.of(context_.numa_hints))
+      if (auto read = judge->prepare_rooms(pod)) state->judges.emplace_back(judge, std::move(read));
   return state;
 }
 
@@ -81,6 +85,14 @@ Reservations::Reasons Reservations::through(const FilterState& state, const Room
                [&](std::string_view name) { return ignored_.has(name); });
 }
 
+/// Whether the parts of the node (CPUs, memory nodes) that the reservation keeps suit the pod; the empty one:
+/// those that none keeps.
+bool Reservations::parts_serve(const FilterState& state, const NodeView& view,
+                               std::string_view reservation) const {
+  return std::ranges::all_of(
+      state.judges, [&](const auto& judge) { return judge.first->serves(*judge.second, view, reservation); });
+}
+
 VerdictId Reservations::filter_view(PodState* state, const NodeTable&, const NodeView& view) const {
   auto& s = *static_cast<FilterState*>(state);
   if (s.reserves)
@@ -105,7 +117,10 @@ VerdictId Reservations::filter_view(PodState* state, const NodeTable&, const Nod
     if (!s.name.empty() && s.name != e->facts->name) continue;
     std::vector<std::size_t> by_node;
     Reasons lacking = through(s, rooms, *e, by_node);
-    if (by_node.empty() && lacking.empty()) return kPass;
+    if (by_node.empty() && lacking.empty()) {
+      if (parts_serve(s, view, e->uid)) return kPass;
+      lacking.emplace_back(kOtherParts);
+    }
     for (const std::size_t i : by_node) short_by_node[i] = any_by_node = true;
     std::ranges::move(lacking, std::back_inserter(of_reservations));
   }
@@ -113,7 +128,7 @@ VerdictId Reservations::filter_view(PodState* state, const NodeTable&, const Nod
     of_reservations.clear();
     if (!any_by_node)
       for (const std::size_t i : rooms.short_of(s.wanted, nullptr)) short_by_node[i] = any_by_node = true;
-    if (!any_by_node) return kPass;
+    if (!any_by_node && parts_serve(s, view, {})) return kPass;
   }
   Reasons reasons;
   for (std::size_t i = 0; i < s.wanted.size(); ++i)

@@ -20,6 +20,15 @@ void take_out(const Entries& entries, NodeView& view) {
   }
 }
 
+std::shared_ptr<const OpenRooms> open_rooms(const Entries& entries, bool required, bool all) {
+  auto open = std::make_shared<OpenRooms>();
+  open->required = required;
+  open->all = all;
+  for (const Ledger::Entry* e : entries)
+    open->rooms.push_back({e->uid, e->facts->policy == Policy::restricted});
+  return open;
+}
+
 bool IgnoredResources::has(std::string_view name) const {
   const auto has = [](const std::vector<std::string>& list, std::string_view what) {
     return std::ranges::find(list, what) != list.end();

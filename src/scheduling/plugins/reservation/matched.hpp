@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "koord/scheduling/cluster/node_view.hpp"
+#include "scheduling/plugin/reserved_room.hpp"
 #include "scheduling/plugins/reservation/ledger.hpp"
 #include "scheduling/plugins/reservation/rules/wants.hpp"
 
@@ -33,6 +34,8 @@ struct Seen {
 };
 /// As if these were not there: their pods, ports and what counts twice.
 void take_out(const Entries& entries, NodeView& view);
+/// The same as other plugins read it.
+std::shared_ptr<const OpenRooms> open_rooms(const Entries& entries, bool required, bool all);
 
 /// How resources are counted in reservations.
 struct IgnoredResources {

@@ -16,6 +16,7 @@ namespace koord::scheduling::reservation {
 namespace {
 
 struct DeltaState final : PodState {
+  bool affinity = false, ignores = false;
   std::shared_ptr<const Matched> matched = {};
   // Of pods that stand for reservations with pre-allocation.
   std::optional<PreAllocation::Asked> asked = {};
@@ -35,6 +36,7 @@ Reservations::Reservations(const ReservationArgs& args, const PluginContext& con
     : context_(context),
       objects_(context.objects.watch<api::Reservation>()),
       ledger_(context.shared.get<Ledger>(context)),
+      judges_(context.shared.get<RoomJudges>()),
       ignored_{args.ignored_resources, args.ignored_resource_groups},
       index_(make_index(args)),
       omits_node_labels_(context.gate("OmitNodeLabelsForReservation")),
@@ -166,6 +168,8 @@ std::unique_ptr<PodState> Reservations::prepare_deltas(const PodInfo& pod) {
   if (is_reserve_pod(*pod.pod) && !pre_allocates) return nullptr;
   auto state = std::make_unique<DeltaState>();
   if (pre_allocates) state->asked = read(pod)->asked();
+  state->affinity = has_affinity(pod);
+  state->ignores = api::ignores_reservations(pod.pod->metadata);
   return state;
 }
 
@@ -193,6 +197,7 @@ void Reservations::apply(const PodState& state, NodeView& view) const {
   if (s.asked) return pre_allocation_.apply(s.candidates, *s.asked, view);
   const Entries& entries = *s.matched->at(view.row());
   take_out(entries, view);
+  view.slots().put(open_rooms(entries, s.affinity, s.ignores));
   view.slots().put(std::make_shared<const Seen>(Seen{entries}));
 }
 
@@ -220,6 +225,7 @@ void Reservations::unreserve(PodAttempt& attempt) {
   const auto* const choice = static_cast<const Choice*>(attempt.kept(context_.index));
   if (choice != nullptr) pre_allocation_.unreserve(choice->taken_over);
   ledger_.forget(attempt.pod);
+  attempt.pod.kept.put(std::shared_ptr<const RoomChoice>());
 }
 
 std::shared_ptr<PreBindWork> Reservations::pre_bind_reservation(PodAttempt& attempt) {

@@ -120,6 +120,7 @@ class Reservations final : public Plugin,
   Reasons through(const FilterState& state, const Rooms& rooms, const Ledger::Entry& entry,
                   std::vector<std::size_t>& by_node) const;
   VerdictId verdict(FilterState& state, Reasons reasons) const;
+  bool parts_serve(const FilterState& state, const NodeView& view, std::string_view reservation) const;
   const Ledger::Entry* nominate(FilterState& state, const PodInfo& pod, const Matched& matched,
                                 Row row) const;
   std::unique_ptr<FilterState> read(const PodInfo& pod) const;
@@ -128,6 +129,7 @@ class Reservations final : public Plugin,
   const std::shared_ptr<const ReservePods> kind_ = std::make_shared<ReservePods>();
   ObjectStore<api::Reservation>& objects_;
   Ledger& ledger_;
+  const RoomJudges& judges_;
   IgnoredResources ignored_;
   ControllerOptions controls_;
   SelectorIndex index_;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/cpus.hpp"
 #include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
@@ -69,6 +70,8 @@ std::optional<api::Pod> ReservePods::placeholder(const api::Reservation& r) cons
   pod.metadata.namespace_ = of->metadata.namespace_;
   pod.metadata.labels = std::move(of->metadata.labels);
   pod.metadata.annotations = std::move(of->metadata.annotations);
+  // What the pod had from which somebody took the template is not this one's.
+  pod.metadata.annotations.erase(api::ResourceStatus::kAnnotation);
   pod.metadata.owner_references = std::move(of->metadata.owner_references);
   for (const auto& [key, value] : r.metadata.labels) pod.metadata.labels[key] = value;
   for (const auto& [key, value] : r.metadata.annotations) pod.metadata.annotations[key] = value;

@@ -19,6 +19,7 @@ const Ledger::Entry* Reservations::nominate(FilterState& state, const PodInfo& p
   if (entries->size() == 1 && has_affinity(pod)) return entries->front();
   NodeView view(context_.nodes, row);
   take_out(*entries, view);
+  view.slots().put(open_rooms(*entries, state.affinity, state.ignores));
   const Rooms rooms(ledger_, view, *entries);
   const Ledger::Entry* best = nullptr;
   std::int64_t most = -1;
@@ -26,6 +27,7 @@ const Ledger::Entry* Reservations::nominate(FilterState& state, const PodInfo& p
     std::vector<std::size_t> by_node;
     if (!state.name.empty() && state.name != e->facts->name) continue;
     if (!through(state, rooms, *e, by_node).empty() || !by_node.empty()) continue;
+    if (!parts_serve(state, view, e->uid)) continue;
     // They stand in the order of their labels.
     if (e->facts->order != 0) return e;
     const std::int64_t score = usage_score(state.requests, *e->facts, e->taken);
@@ -106,10 +108,18 @@ Status Reservations::nominate_reservation(PodAttempt& attempt) {
     attempt.keep(context_.index, std::make_unique<Choice>(std::move(pods)));
     return status;
   }
-  if (is_reserve_pod(*pod.pod) || api::ignores_reservations(pod.pod->metadata)) return {};
+  if (is_reserve_pod(*pod.pod)) return {};
   const auto found = matched(pod);
+  const Entries* const entries = found->at(attempt.row);
+  const bool ignores = api::ignores_reservations(pod.pod->metadata);
   const Ledger::Entry* const e =
-      found->at(attempt.row) == nullptr ? nullptr : nominate(*read(pod), pod, *found, attempt.row);
+      entries == nullptr || ignores ? nullptr : nominate(*read(pod), pod, *found, attempt.row);
+  // From the choice on.
+  auto choice = std::make_shared<RoomChoice>();
+  if (e != nullptr) choice->reservation = e->uid;
+  if (entries != nullptr) choice->open = open_rooms(*entries, has_affinity(pod), ignores);
+  attempt.pod.kept.put(std::shared_ptr<const RoomChoice>(entries != nullptr ? std::move(choice) : nullptr));
+  if (ignores) return {};
   if (e != nullptr) {
     attempt.keep(context_.index, std::make_unique<Choice>(e->uid));
   } else if (has_affinity(pod)) {

@@ -56,6 +56,8 @@ struct Reservations::FilterState final : PodState {
   bool affinity = false, ignores = false;
   std::string name = {};                       // of the reservation that it wants
   std::map<Reasons, VerdictId> verdicts = {};  // held
+  // Who has a say about the parts of a node that reservations keep, and what they read of the pod.
+  std::vector<std::pair<const RoomJudge*, std::unique_ptr<PodState>>> judges = {};
 };
 
 struct Reservations::ScoreState final : PodState {

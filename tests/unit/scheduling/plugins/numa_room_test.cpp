@@ -245,7 +245,7 @@ TEST_CASE("masks of memory nodes are answered as Koordinator's trials answer the
         {});
     const Room room(trial.node, trial.ledger, trial.demand, trial.binding);
     std::vector<NumaHintList> lists;
-    room.hints(scorer, scored, trial.restricted, lists);
+    room.hints(scorer, scored, trial.restricted, {}, lists);
     const auto expected = Trials(trial).hints();
     INFO("case " << i);
     REQUIRE(lists.size() == expected.size());
@@ -280,7 +280,7 @@ TEST_CASE("of machines with more than eight memory nodes one, two and all of the
   trial.demand.amounts = {{cpu_name(), 4000}};
   std::vector<NumaHintList> lists;
   Room(trial.node, trial.ledger, trial.demand, {})
-      .hints(ResourceScorer(ResourceScorer::Strategy::least_allocated, {}), {}, false, lists);
+      .hints(ResourceScorer(ResourceScorer::Strategy::least_allocated, {}), {}, false, {}, lists);
   REQUIRE(lists.size() == 1);
   CHECK(lists[0].hints->size() == 12 * 11 / 2 + 1);
   CHECK(lists[0].hints->front() == NumaHint{0b11, true, 0});
