@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -59,6 +60,11 @@ struct State final : PodState {
   std::shared_ptr<NumaShape> shape;  // nullptr: nobody has a say about memory nodes
   Reasons reasons;
 };
+
+/// Maybe for the pod that is asked about.
+bool keeps_room(const api::Pod& pod) {
+  return is_placeholder(pod) || pod.metadata.labels.contains(api::kOperatingModeLabel);
+}
 
 /// In the words for what a reservation has too little of.
 std::string of_reservation(std::string_view why) { return fmt::format("Reservation(s) {}", why); }
@@ -240,7 +246,7 @@ class NodeNUMAResource final : public Plugin,
       case EventKind::own_pod_label:
       case EventKind::own_pod_scale_down:
       case EventKind::own_pod_update: return true;
-      case EventKind::assigned_pod_add: return is_placeholder(*event.new_pod);  // maybe of room for it
+      case EventKind::assigned_pod_add: return keeps_room(*event.new_pod);
       case EventKind::node_add:
       case EventKind::node_allocatable:
       case EventKind::node_label:
@@ -258,8 +264,7 @@ class NodeNUMAResource final : public Plugin,
     if (row == kNoRow || !context_.nodes.node(row)) return false;
     const NumaNodes::OfRow& of = numa_.of(row);
     // What it keeps may be for the pod.
-    if (std::ranges::any_of(of.ledger.holders(),
-                            [](const auto& each) { return is_placeholder(*each.pod->pod); }))
+    if (std::ranges::any_of(of.ledger.holders(), [](const auto& each) { return keeps_room(*each.pod->pod); }))
       return true;
     const auto state = make_state(pod);
     const NodeView view(context_.nodes, row);

@@ -41,7 +41,7 @@ std::unique_ptr<Reservations::FilterState> Reservations::read(const PodInfo& pod
     state->node = Symbol(annotation(pod, api::kReservePodNode));
     state->policy = policy_of(annotation(pod, api::kReservePodPolicy));
     state->affinity = false;
-  } else if (api::value_or(pod.pod->metadata.labels, api::kOperatingModeLabel) == "Reservation") {
+  } else if (operates_as_reservation(*pod.pod)) {
     state->reserves = true;
     state->policy = Policy::aligned;
   }

@@ -297,7 +297,22 @@ void Ledger::take_back_promise(std::string_view pod_uid) {
 }
 
 void Ledger::pod_added(Row row, const PodInfo& pod) {
-  if (!is_reserve_pod(*pod.pod)) return take(row, pod);
+  if (is_reserve_pod(*pod.pod)) return settle(row, pod);
+  take(row, pod);
+  if (!operates_as_reservation(*pod.pod)) return;
+  read_anew(entry(pod.pod->metadata.uid), *pod.pod);
+  settle(row, pod);
+}
+
+/// Of a pod that is a reservation itself.
+void Ledger::read_anew(Entry& e, const api::Pod& pod) {
+  leave(e);
+  e.facts.emplace(pod);
+  enter(e);
+}
+
+/// It keeps room on the row.
+void Ledger::settle(Row row, const PodInfo& pod) {
   Entry& e = entry(pod.pod->metadata.uid);
   e.pod = &pod;
   e.row = row;
@@ -306,24 +321,49 @@ void Ledger::pod_added(Row row, const PodInfo& pod) {
   count_anew(e);
 }
 
-void Ledger::pod_removed(Row row, const PodInfo& pod) {
-  if (!is_reserve_pod(*pod.pod)) return give_back(pod.pod->metadata.uid);
+void Ledger::pod_removed(Row, const PodInfo& pod) {
+  const bool reserve = is_reserve_pod(*pod.pod);
+  if (!reserve) give_back(pod.pod->metadata.uid);
   Entry* const e = find(pod.pod->metadata.uid);
   if (e == nullptr || e->pod != &pod) return;
-  correct(row, e->counted_twice, {});
-  e->counted_twice.clear();
-  e->pod = nullptr;
-  e->row = kNoRow;
-  e->taken = {};
-  e->version = ++version_;
-  std::vector<Entry*>& there = on_row_[row];
-  std::erase(there, e);
-  if (there.empty()) on_row_.erase(row);
+  unsettle(*e);
+  if (!reserve) {
+    leave(*e);
+    e->facts.reset();
+  }
   drop_if_unused(*e);
+}
+
+void Ledger::unsettle(Entry& e) {
+  const Row row = e.row;
+  correct(row, e.counted_twice, {});
+  e.counted_twice.clear();
+  e.pod = nullptr;
+  e.row = kNoRow;
+  e.taken = {};
+  e.version = ++version_;
+  std::vector<Entry*>& there = on_row_[row];
+  std::erase(there, &e);
+  if (there.empty()) on_row_.erase(row);
 }
 
 void Ledger::pod_changed(Row row, const PodInfo& pod) {
   if (is_reserve_pod(*pod.pod)) return;
+  Entry* const e = find(pod.pod->metadata.uid);
+  const bool kept = e != nullptr && e->pod == &pod, keeps = operates_as_reservation(*pod.pod);
+  if (kept && keeps) {
+    read_anew(*e, *pod.pod);
+    count_anew(*e);
+  } else if (kept) {
+    unsettle(*e);
+    leave(*e);
+    e->facts.reset();
+    drop_if_unused(*e);
+    nodes_.mark(row);
+  } else if (keeps) {
+    read_anew(entry(pod.pod->metadata.uid), *pod.pod);
+    settle(row, pod);
+  }
   const Holder* const held = holder(pod.pod->metadata.uid);
   const std::string uid = reservation_of(pod);
   if (held == nullptr ? uid.empty() : held->of->uid == uid && held->row == row) return;

@@ -32,7 +32,7 @@ class Ledger final : public ClusterObserver {
     const std::string uid;
     std::uint64_t serial = 0;         // of no other one
     std::optional<Facts> facts = {};  // absent: its object is not known
-    const PodInfo* pod = nullptr;     // its reserve pod, while that counts on a row
+    const PodInfo* pod = nullptr;     // its reserve pod (or itself), while that counts on a row
     Row row = kNoRow;
     Symbol node = {};                         // the row's
     Taken taken = {};                         // of what counts, by pods on its row
@@ -44,7 +44,7 @@ class Ledger final : public ClusterObserver {
     /// There for further owners.
     bool usable() const {
       return facts && facts->available && facts->broken.empty() && pod != nullptr && facts->node == node &&
-             !(facts->once && taken.pods > 0);
+             !(facts->once && (taken.pods > 0 || facts->owned));
     }
     /// How much of the resource it keeps for pods to come.
     std::int64_t left(ResourceId resource) const;
@@ -107,6 +107,9 @@ class Ledger final : public ClusterObserver {
   void drop_if_unused(Entry& entry);
   void enter(Entry& entry);
   void leave(Entry& entry);
+  void settle(Row row, const PodInfo& pod);
+  void unsettle(Entry& entry);
+  void read_anew(Entry& entry, const api::Pod& pod);
   void take(Row row, const PodInfo& pod);
   void give_back(std::string_view pod_uid);
   void count_anew(Entry& entry);

@@ -46,8 +46,8 @@ Rooms::Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine) : 
         blocked_.push_back({a.resource, amount});
   };
   for (const PodInfo* pod : view.removed()) {
-    if (is_reserve_pod(*pod->pod)) {
-      const Ledger::Entry* const e = ledger.find(pod->pod->metadata.uid);
+    const Ledger::Entry* const e = ledger.find(pod->pod->metadata.uid);
+    if (is_reserve_pod(*pod->pod) || (e != nullptr && e->pod == pod)) {
       if (e == nullptr || e->row != view.row() || std::ranges::find(mine, e) != mine.end()) continue;
       // Its pods stay: what counted once with it counts as theirs.
       block(room(*e).twice, {});

@@ -42,7 +42,8 @@ Reservations::Reservations(const ReservationArgs& args, const PluginContext& con
       omits_node_labels_(context.gate("OmitNodeLabelsForReservation")),
       pre_allocation_(context, ledger_, ignored_, omits_node_labels_, args.pre_allocation_config.get()),
       events_(objects_.events(ObjectAction::add, ObjectAction::update, ObjectAction::remove) |
-              events_of(EventKind::assigned_pod_delete)),
+              events_of(EventKind::assigned_pod_add, EventKind::assigned_pod_update,
+                        EventKind::assigned_pod_label, EventKind::assigned_pod_delete)),
       no_match_(context.verdicts.intern({context.index, true, {kNoMatch}})),
       other_node_(context.verdicts.intern(
           {context.index, true, {"node(s) didn't match the nodeName specified by reservation"}})),
@@ -256,7 +257,13 @@ std::unique_ptr<PluginController> Reservations::make_controller(kube::InformerSe
 }
 
 bool Reservations::worth_retrying(const PodInfo&, const ClusterEvent& event) const {
-  if (event.kind == EventKind::assigned_pod_delete) return true;
+  switch (event.kind) {
+    case EventKind::assigned_pod_delete: return true;
+    case EventKind::assigned_pod_add:
+    case EventKind::assigned_pod_update:
+    case EventKind::assigned_pod_label: return operates_as_reservation(*event.new_pod);
+    default: break;
+  }
   const auto says = [](const void* object) {
     return object != nullptr && is_available(*static_cast<const api::Reservation*>(object));
   };

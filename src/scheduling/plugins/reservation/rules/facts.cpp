@@ -42,6 +42,26 @@ api::ResourceList reserved_in(const api::SymbolMap& annotations) {
   return amounts;
 }
 
+/// Of its resources those that the annotation names, if it names any.
+void restrict_to_options(const api::SymbolMap& annotations, Facts& facts) {
+  auto options = api::read_annotation<api::ReservationRestrictedOptions>(annotations);
+  if (!options) {
+    facts.broken = options.error().message();
+  } else if (*options) {
+    std::vector<Symbol> both;
+    for (const Symbol& resource : facts.counted)
+      if (std::ranges::count((*options)->resources, resource) != 0) both.push_back(resource);
+    if (!both.empty()) facts.counted = std::move(both);
+  }
+}
+
+/// Running and Ready.
+bool runs(const api::Pod& pod) {
+  if (pod.status.phase != "Running") return false;
+  const auto ready = std::ranges::find(pod.status.conditions, "Ready", &api::PodCondition::type);
+  return ready != pod.status.conditions.end() && ready->status == "True";
+}
+
 }  // namespace
 
 KOORD_SCHEMA(PodTemplate, ROW(metadata), ROW(spec));
@@ -125,22 +145,43 @@ Facts::Facts(const api::Reservation& r)
   }
   for (const api::Taint& taint : r.spec.taints) taints.push_back(taint);
   for (const auto& [resource, amount] : allocatable) counted.push_back(resource);
-  if (policy == Policy::restricted) {
-    auto options = api::read_annotation<api::ReservationRestrictedOptions>(r.metadata.annotations);
-    if (!options) {
-      broken = options.error().message();
-    } else if (*options) {
-      std::vector<Symbol> both;
-      for (const Symbol& resource : counted)
-        if (std::ranges::count((*options)->resources, resource) != 0) both.push_back(resource);
-      if (!both.empty()) counted = std::move(both);
-    }
-  }
+  if (policy == Policy::restricted) restrict_to_options(r.metadata.annotations, *this);
   reserved = only(reserved_in(r.metadata.annotations), counted);
   if (auto read = Owners::read(r.spec.owners)) {
     owners = *std::move(read);
   } else {
     broken = read.error().message();
+  }
+}
+
+bool operates_as_reservation(const api::Pod& pod) {
+  return api::value_or(pod.metadata.labels, api::kOperatingModeLabel) == "Reservation";
+}
+
+Facts::Facts(const api::Pod& pod)
+    : name(pod.metadata.name),
+      uid(pod.metadata.uid),
+      node(pod.spec.node_name),
+      labels(pod.metadata.labels),
+      allocatable(api::pod_requests(pod)),
+      order(api::reservation_order(pod.metadata)),
+      policy(Policy::aligned),
+      available(runs(pod)),
+      closed(pod.metadata.deletion_timestamp.has_value()),
+      going(pod.metadata.deletion_timestamp.has_value()),
+      owned(!api::value_or(pod.metadata.annotations, api::kReservationCurrentOwner).empty()) {
+  for (const auto& [resource, amount] : allocatable) counted.push_back(resource);
+  restrict_to_options(pod.metadata.annotations, *this);
+  reserved = only(reserved_in(pod.metadata.annotations), counted);
+  auto said = api::read_annotation<api::ReservationOwners>(pod.metadata.annotations);
+  if (!said) {
+    broken = said.error().message();
+  } else if (*said) {
+    if (auto read = Owners::read((*said)->owners)) {
+      owners = *std::move(read);
+    } else {
+      broken = read.error().message();
+    }
   }
 }
 

@@ -52,9 +52,15 @@ enum class Policy : std::uint8_t {
   restricted,  // of its resources they take no more than it has
 };
 
+/// A pod that runs to keep room which others may have in its place: once, and more of the node where it is
+/// too little.
+bool operates_as_reservation(const api::Pod& pod);
+
 /// A reservation, read once.
 struct Facts {
   explicit Facts(const api::Reservation& reservation);
+  /// Of a pod that is a reservation itself (operates_as_reservation()).
+  explicit Facts(const api::Pod& pod);
 
   std::string name, uid;
   Symbol node;
@@ -79,6 +85,7 @@ struct Facts {
   bool from_cluster = false;  // of those that anybody may have (mode Cluster), not of its owners
   bool several = false;       // more than one (enableMultiple)
   bool required = false;      // and not without (label pre-allocation-required)
+  bool owned = false;  // a pod that is one says that somebody has its room
 
   bool counts(std::string_view resource) const;
 };
