@@ -157,7 +157,6 @@ constexpr auto kFlags =
 
 // What comes with a later part, which the warning names.
 constexpr std::string_view kQuota = "Without effect yet: of ElasticQuota.";
-constexpr std::string_view kReservation = "Without effect yet: of Reservation.";
 constexpr std::string_view kDevices = "Without effect yet: of DeviceShare.";
 constexpr std::string_view kGang = "Without effect yet: of Coscheduling.";
 constexpr std::string_view kBarrier =
@@ -179,7 +178,7 @@ constexpr FeatureGate kGates[] = {
      .enabled = false,
      .stage = Stage::alpha,
      .help = kOldServers},
-    {.name = "ResizePod", .enabled = false, .stage = Stage::alpha, .help = kReservation},
+    {.name = "ResizePod", .enabled = false, .stage = Stage::alpha, .help = kDevices},
     {.name = "MultiQuotaTree", .enabled = false, .stage = Stage::alpha, .help = kQuota},
     {.name = "ElasticQuotaIgnorePodOverhead", .enabled = false, .stage = Stage::alpha, .help = kQuota},
     {.name = "ElasticQuotaIgnoreTerminatingPod", .enabled = false, .stage = Stage::alpha, .help = kQuota},
@@ -190,15 +189,28 @@ constexpr FeatureGate kGates[] = {
     {.name = "ElasticQuotaGuaranteeUsage", .enabled = false, .stage = Stage::alpha, .help = kQuota},
     {.name = "DisableDefaultQuota", .enabled = false, .stage = Stage::alpha, .help = kQuota},
     {.name = "SupportParentQuotaSubmitPod", .enabled = false, .stage = Stage::alpha, .help = kQuota},
-    {.name = "LazyReservationRestore", .enabled = false, .stage = Stage::alpha, .help = kReservation},
-    {.name = "OmitNodeLabelsForReservation", .enabled = false, .stage = Stage::alpha, .help = kReservation},
-    {.name = "SkipReservationFitsNode", .enabled = false, .stage = Stage::alpha, .help = kReservation},
+    {.name = "LazyReservationRestore",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "Without effect: reserved room is always looked at only where a pod may have it."},
+    {.name = "OmitNodeLabelsForReservation",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "A reservation affinity is matched with a reservation's own labels, without its node's."},
+    {.name = "SkipReservationFitsNode",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "Without effect: whether a node has room is always said once."},
     {.name = "DevicePluginAdaption", .enabled = false, .stage = Stage::alpha, .help = kDevices},
     {.name = "CleanExpiredReservationAllocated",
      .enabled = false,
      .stage = Stage::alpha,
-     .help = kReservation},
-    {.name = "SkipFilterWithNominatedPods", .enabled = false, .stage = Stage::alpha, .help = kReservation},
+     .help = "Pods lose the annotation reservation-allocated when their reservation has expired."},
+    {.name = "SkipFilterWithNominatedPods",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "Without effect: a pod always has to fit with the pods that are nominated to a node and "
+             "without them."},
     {.name = "DynamicSchedulerCheck",
      .enabled = true,
      .stage = Stage::beta,

@@ -270,7 +270,7 @@ TEST_CASE("gates that koord cannot honour are named in a warning") {
   rig.start(make_role(rig.context, scheduling::plugin_table()));
   CHECK(rig.captured.contains("feature gates have no effect in this version"));
   CHECK(rig.captured.contains(
-      "OpportunisticBatching=false, ResizePod=true (Without effect yet: of Reservation.)"));
+      "OpportunisticBatching=false, ResizePod=true (Without effect yet: of DeviceShare.)"));
   for (const char* honoured : {"SchedulerPopFromBackoffQ", "PriorityTransformer", "DynamicSchedulerCheck"})
     CHECK_FALSE(rig.captured.contains(honoured));
 }

@@ -43,6 +43,7 @@ std::string not_there(const api::Reservation& r, const Ledger::Entry* e) {
   if (e == nullptr || !e->facts) return "it is not known to the scheduler";
   if (!e->facts->broken.empty()) return fmt::format("it cannot be read: {}", e->facts->broken);
   if (e->pod == nullptr) return "its node does not count it";
+  if (e->facts->owned) return "it has an owner already";
   if (e->facts->once && e->taken.pods > 0) return "one pod has used it up (allocateOnce)";
   return {};
 }

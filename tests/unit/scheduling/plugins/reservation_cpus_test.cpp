@@ -79,6 +79,16 @@ TEST_CASE("a pod that ignores reservations takes CPUs of them, and nobody gets t
   CHECK(RC::what(w.put(RC::owner("p", "2", "r"))) == "r 8-9");
 }
 
+// As in the original, where only pods that it places in batches in its own process may skip it.
+TEST_CASE("a hint's skipRestoreNodeInfo keeps nobody from his reservation") {
+  RC w;
+  w.machine("n", kSmall);
+  w.put_on(RC::reservation("r", "16"), "n", R"({"cpuset":"0-15"})");
+  const Marks hint{{"internal.scheduling.koordinator.sh/scheduling-hint",
+                    R"({"extensions":{"Reservation":{"skipRestoreNodeInfo":true}}})"}};
+  CHECK(RC::what(w.put(RC::owner("p", "4", "r", hint))) == "r 0-3");
+}
+
 TEST_CASE("a reservation of the class LSR is given CPUs, which are its owners' one after the other") {
   RC w;
   w.machine("n", kSmall);
