@@ -28,6 +28,8 @@ std::int64_t* amount_in(std::vector<Given::Zone>& zones, std::int32_t id, const 
 }  // namespace
 
 std::string lodges_in(const PodInfo& pod) {
+  // Who is a reservation itself has no room of another.
+  if (pod.pod->metadata.labels.contains(api::kOperatingModeLabel)) return {};
   if (pod.pod->spec.node_name.empty()) {
     const auto* const choice = pod.kept.find<const RoomChoice>();
     return choice != nullptr ? choice->reservation : std::string();

@@ -32,8 +32,10 @@ struct Promise {
   std::string reservation;
 };
 
-/// The uid of the reservation that the pod has room of; empty: of none.
+/// The uid of the reservation that the pod has room of; empty: of none. Who is one itself has none of
+/// another, so that nobody is in his own room.
 std::string reservation_of(const PodInfo& pod) {
+  if (operates_as_reservation(*pod.pod)) return {};
   if (pod.pod->spec.node_name.empty()) {
     const Given* const given = pod.kept.find<Given>();
     return given != nullptr ? given->reservation : std::string();

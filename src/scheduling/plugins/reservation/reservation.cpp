@@ -87,7 +87,8 @@ bool Reservations::sign(const PodInfo& pod, Signature& signature) const {
 
 std::shared_ptr<const Matched> Reservations::matched(const PodInfo& pod) const {
   static const auto kNothing = std::make_shared<const Matched>();
-  if (ledger_.rows().empty() || is_reserve_pod(*pod.pod)) return kNothing;
+  if (ledger_.rows().empty() || is_reserve_pod(*pod.pod) || operates_as_reservation(*pod.pod))
+    return kNothing;
   const std::uint64_t nodes = context_.nodes.newest_node_change();
   if (kept_.pod != pod.pod || kept_.ledger != ledger_.version() || kept_.nodes != nodes)
     kept_ = {pod.pod, ledger_.version(), nodes, match_now(pod)};

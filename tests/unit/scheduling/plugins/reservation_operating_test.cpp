@@ -97,6 +97,28 @@ TEST_CASE("of pods that are reservations those serve that run, are Ready and nob
   }
 }
 
+TEST_CASE("pods that are reservations have no room of one another, nor of themselves") {
+  RW w;
+  w.engine.put_node(make_node("n", "8"));
+  const auto in = [](std::string uid) {
+    return [=](api::Pod& p) {
+      p.metadata.labels["app"] = "o";
+      p.metadata.annotations[api::ReservationAllocated::kAnnotation] = R"({"uid":")" + uid + R"("})";
+    };
+  };
+  w.engine.put_pod(operating("a", "2", in("uid-b")));
+  w.engine.put_pod(operating("b", "2", in("uid-a")));
+  w.engine.put_pod(operating("c", "2", in("uid-c")));
+  CHECK(w.used(kCpu, "n") == 6000);
+  CHECK(w.why_not(make_pod("q", "3"), "n") == "Insufficient cpu");
+  w.engine.put_pod(operating("d", "4", [](api::Pod& p) {
+    p.metadata.labels["app"] = "o";
+    p.spec.node_name = "";
+    p.status = {};
+  }));
+  CHECK(w.one().kind() == Decision::Kind::unschedulable);
+}
+
 TEST_CASE("a pod that waits for a reservation is tried again when a pod becomes one") {
   RW w;
   w.engine.put_node(make_node("n"));

@@ -85,7 +85,7 @@ struct Facts {
   bool from_cluster = false;  // of those that anybody may have (mode Cluster), not of its owners
   bool several = false;       // more than one (enableMultiple)
   bool required = false;      // and not without (label pre-allocation-required)
-  bool owned = false;  // a pod that is one says that somebody has its room
+  bool owned = false;         // a pod that is one says that somebody has its room
 
   bool counts(std::string_view resource) const;
 };
