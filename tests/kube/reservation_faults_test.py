@@ -5,6 +5,7 @@ is ever given twice and nothing is left behind, by the API server's objects alon
 import collections
 import os
 import random
+import signal
 import sys
 import tempfile
 import threading
@@ -12,6 +13,7 @@ import unittest
 
 import reservations as of
 import schedulers
+from own_cluster import own_cluster
 from reservations import owner, pod, reservation, said, topology
 
 import kube_api
@@ -57,7 +59,6 @@ class Deaths(unittest.TestCase):
         self.api = kube_api.Api(schedulers.KUBECONFIG)
         schedulers.ensure_namespaces(self.api, NAMESPACE)
         of.install(schedulers.KUBECONFIG)
-        self.addCleanup(of.remove_definitions, schedulers.KUBECONFIG)
         self.world = of.World(self.api, NAMESPACE)
         self.world.clean()
         self.addCleanup(self.world.clean)
@@ -67,8 +68,8 @@ class Deaths(unittest.TestCase):
         nodes = [f"node-{i}" for i in range(NODES)]
         self.api.load([*(topology(name) for name in nodes), *(schedulers.node(name, str(CPUS), "32Gi") for name in nodes)])
 
-    def start(self, kubeconfig=schedulers.KUBECONFIG, *flags):
-        process = schedulers.koord(f"--config={self.config.name}", f"--kubeconfig={kubeconfig}", *flags)
+    def start(self):
+        process = schedulers.koord(f"--config={self.config.name}")
         self.addCleanup(process.end)
         return process
 
@@ -103,7 +104,7 @@ class Deaths(unittest.TestCase):
             dice.shuffle(points)
             for life, point in enumerate(points):
                 part, waiting = waiting[:len(waiting) // (len(points) - life)], waiting[len(waiting) // (len(points) - life):]
-                process = self.start(proxy.kubeconfig)
+                process = self.start()
                 proxy.breaks_off = killer = Killer(process, POINTS[point], dice.randint(1, 3))
                 self.api.load(part)
                 # Whoever writes a Reservation: it is placed, or one of its pods comes or goes.
@@ -154,5 +155,7 @@ class Deaths(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # its cluster ends with it
     schedulers.skip_without_cluster()
+    _, _, schedulers.KUBECONFIG = own_cluster("reservation-faults")  # the definitions are nobody else's
     unittest.main(verbosity=2, warnings="ignore")

@@ -14,6 +14,7 @@ import unittest
 import reservations as of
 import schedulers
 from reservations import DOMAIN, labelled, named, owner, pod, reservation, said
+from own_cluster import own_cluster
 from schedulers import wait_for
 
 import kube_api
@@ -57,7 +58,6 @@ class Cases(unittest.TestCase):
         cls.process.end()
         cls.file.close()
         cls.world.clean()
-        of.remove_definitions(schedulers.KUBECONFIG)
 
     def setUp(self):
         self.watch = schedulers.PodWatch(self.api, NAMESPACE)
@@ -374,4 +374,6 @@ def load_tests(loader, _, __):
 
 if __name__ == "__main__":
     schedulers.skip_without_cluster()
+    _, _, schedulers.KUBECONFIG = own_cluster("reservations")  # the definitions are nobody else's
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # its cluster ends with it
     unittest.main(argv=[sys.argv[0], *sys.argv[1 + ORIGINAL:]], verbosity=2, warnings="ignore")

@@ -32,10 +32,6 @@ def install(kubeconfig, *files):
     kubectl.run("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
 
 
-def remove_definitions(kubeconfig):
-    Kubectl(kubeconfig).run("delete", "-f", os.path.join(PACKAGING, "crds"))
-
-
 def without(text, plugins):
     """A shipped profile in which these plugins do not occur."""
     for plugin in plugins:
