@@ -15,7 +15,7 @@
 #include "scheduling/plugins/reservation/args.hpp"
 #include "scheduling/plugins/reservation/control/controller.hpp"
 #include "scheduling/plugins/reservation/matched.hpp"
-#include "scheduling/plugins/reservation/preallocation/pre_allocation.hpp"
+#include "scheduling/plugins/reservation/pre_allocation.hpp"
 #include "scheduling/plugins/reservation/reserve_pod.hpp"
 #include "scheduling/plugins/reservation/rules/selector_index.hpp"
 

@@ -5,13 +5,9 @@
 #include <charconv>
 #include <tuple>
 
-namespace koord::scheduling::reservation {
+#include "koord/api/types/core_v1/pod.hpp"
 
-const std::vector<Candidate>* Candidates::at(Row row) const {
-  const auto it = std::ranges::lower_bound(rows, row);
-  if (it == rows.end() || *it != row) return nullptr;
-  return &on[static_cast<std::size_t>(it - rows.begin())];
-}
+namespace koord::scheduling::reservation {
 
 void put_in_order(std::vector<Candidate>& candidates, bool by_priority) {
   const auto rank = [&](const Candidate& c) { return by_priority ? c.priority : c.score; };

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
 
-#include "scheduling/plugins/reservation/ledger.hpp"
+#include "koord/scheduling/cluster/pod_info.hpp"
+#include "scheduling/plugins/reservation/rules/room.hpp"
 #include "scheduling/plugins/reservation/rules/wants.hpp"
 
 namespace koord::scheduling::reservation {
@@ -19,18 +19,6 @@ struct Candidate {
   /// An attempt that came to nothing has written into it already that it has room of the reservation: where
   /// that is placed beside it, it counts as one of its pods, whoever else does.
   bool held = false;
-};
-
-/// Those of one reservation: for a cycle, until pods on rows or the ledger change.
-struct Candidates {
-  const Ledger::Entry* of = nullptr;
-  std::shared_ptr<const api::Pod> reserve_pod = {};
-  std::vector<Row> rows = {};  // ascending
-  /// Of each row, in the order in which they are taken.
-  std::vector<std::vector<Candidate>> on = {};
-
-  /// nullptr: none there.
-  const std::vector<Candidate>* at(Row row) const;
 };
 
 /// In the reservation's own order: by the priority that they say (Cluster), or by how full they make it; then

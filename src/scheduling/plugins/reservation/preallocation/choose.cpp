@@ -14,6 +14,11 @@ namespace {
 using Names = std::set<std::string_view>;
 using Reasons = std::vector<std::string>;
 
+std::int64_t amount_of(const std::vector<Amount>& amounts, ResourceId resource) {
+  const auto it = std::ranges::find(amounts, resource, &Amount::resource);
+  return it != amounts.end() ? it->amount : 0;
+}
+
 class Choice {
  public:
   Choice(const RoomWanted& room, std::span<const Candidate> candidates)
@@ -39,7 +44,7 @@ class Choice {
   /// What the node has too little of, if so much counts once.
   Names lacking(const Taken& taken) const {
     Names names;
-    const Amounts once = room_.counted_once(taken);
+    const std::vector<Amount> once = room_.counted_once(taken);
     for (std::size_t i = 0; i < room_.wanted.size(); ++i)
       if (const Amount& a = room_.wanted[i]; a.amount > room_.free[i] + amount_of(once, a.resource))
         names.insert(room_.name(a.resource));

@@ -29,7 +29,7 @@ struct RoomWanted {
   std::span<const std::int64_t> free;  // of each of these, with all pods where they are
   bool prefers_none = false;           // it takes nobody over where it has room without
   /// What counts once where so much is taken of the reservation.
-  std::function<Amounts(const Taken&)> counted_once;
+  std::function<std::vector<Amount>(const Taken&)> counted_once;
   std::function<bool(std::string_view)> ignored;
   std::function<std::string_view(ResourceId)> name;
 };

@@ -1,5 +1,5 @@
 // Reservations that take the room of running pods over: see pre_allocation.hpp.
-#include "scheduling/plugins/reservation/preallocation/pre_allocation.hpp"
+#include "scheduling/plugins/reservation/pre_allocation.hpp"
 
 #include <fmt/format.h>
 
@@ -43,6 +43,12 @@ PodSelectorRef selecting(PodSelectors& selectors, const api::LabelSelector& labe
 }
 
 }  // namespace
+
+const std::vector<Candidate>* Candidates::at(Row row) const {
+  const auto it = std::ranges::lower_bound(rows, row);
+  if (it == rows.end() || *it != row) return nullptr;
+  return &on[static_cast<std::size_t>(it - rows.begin())];
+}
 
 PreAllocation::PreAllocation(const PluginContext& context, Ledger& ledger, const IgnoredResources& ignored,
                              bool omits_node_labels, const PreAllocationConfig* config)

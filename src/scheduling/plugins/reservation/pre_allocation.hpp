@@ -16,6 +16,18 @@
 
 namespace koord::scheduling::reservation {
 
+/// Those of one reservation: for a cycle, until pods on rows or the ledger change.
+struct Candidates {
+  const Ledger::Entry* of = nullptr;
+  std::shared_ptr<const api::Pod> reserve_pod = {};
+  std::vector<Row> rows = {};  // ascending
+  /// Of each row, in the order in which they are taken.
+  std::vector<std::vector<Candidate>> on = {};
+
+  /// nullptr: none there.
+  const std::vector<Candidate>* at(Row row) const;
+};
+
 /// The part of the plugin that concerns these. Which pods are chosen on a row follows from the row before any
 /// filter sees it: to the filters they are not there, but for what would count on top of the reservation.
 class PreAllocation {
