@@ -175,17 +175,18 @@ class Builder {
       if (!point.use(profile_, *profile_.plugins[index].plugin, {index, weight(name)}))
         return invalid("plugin \"{}\" does not extend {} plugin", name, point.interface());
     }
-    if (point.configured == &Plugins::post_filter && profile_.post_filters.empty() &&
-        !plugins_.post_filter.enabled.empty())
-      preempt_by_default(point);
+    if (point.configured == &Plugins::post_filter) preempt_by_default(point);
     return {};
   }
 
-  /// Whoever names plugins for the search of victims, none of which koord has, wants that somebody looks for
-  /// them (the chart's profile leaves it to Coscheduling).
+  /// Whoever names plugins for the search of victims that koord lacks wants that somebody looks for them (the
+  /// chart's profile leaves it to Coscheduling).
   void preempt_by_default(const ExtensionPoint& point) {
     const PluginIndex index = find("DefaultPreemption");
-    if (index != kNoPlugin) point.use(profile_, *profile_.plugins[index].plugin, {index, 1});
+    if (index == kNoPlugin || is_registered(profile_.post_filters, index)) return;
+    const auto lacks = [&](const PluginRef& p) { return find(p.name) == kNoPlugin; };
+    if (std::ranges::any_of(plugins_.post_filter.enabled, lacks))
+      point.use(profile_, *profile_.plugins[index].plugin, {index, 1});
   }
 
   /// Where a plugin is named at preFilter and not at filter, or the other way round.

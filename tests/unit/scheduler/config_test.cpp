@@ -353,13 +353,13 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
   struct Shipped {
     const char* file;
     std::string missing;
-    const char *post_filters, *last_filters;
+    const char* last_filters;
   };
   const std::string kOthers = "DynamicResources Coscheduling";
   const Shipped kFiles[] = {
-      {"scheduler/chart-v1.8.0.yaml", kOthers + " DeviceShare ElasticQuota", "Reservation",
+      {"scheduler/chart-v1.8.0.yaml", kOthers + " DeviceShare ElasticQuota",
        "Reservation LoadAwareScheduling NodeNUMAResource SchedulingHint"},
-      {"scheduler/manifest-v1.8.yaml", kOthers + " DeviceShare ElasticQuota", "Reservation DefaultPreemption",
+      {"scheduler/manifest-v1.8.yaml", kOthers + " DeviceShare ElasticQuota",
        "LoadAwareScheduling NodeNUMAResource Reservation SchedulingHint"},
   };
   for (const Shipped& shipped : kFiles) {
@@ -381,8 +381,8 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     if (!profiles) FAIL(profiles.error().message());
     const scheduling::Profile* profile = &profiles->front();
     CHECK(joined(profile->missing) == shipped.missing);
-    // The chart's has none but Koordinator's own there.
-    CHECK(names(*profile, profile->post_filters) == shipped.post_filters);
+    // The chart's leaves it to Coscheduling, which is missing.
+    CHECK(names(*profile, profile->post_filters) == "Reservation DefaultPreemption");
     CHECK(names(*profile, profile->filters) ==
           std::string("NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
                       "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread "
