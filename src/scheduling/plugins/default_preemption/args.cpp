@@ -3,16 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "koord/api/schema/table.hpp"
 
 namespace koord::scheduling::default_preemption {
-
-std::size_t DefaultPreemptionArgs::candidates(std::size_t nodes) const {
-  const std::size_t share = nodes * static_cast<std::size_t>(min_candidate_nodes_percentage) / 100;
-  return std::min(std::max(share, static_cast<std::size_t>(min_candidate_nodes_absolute)), nodes);
-}
 
 void DefaultPreemptionArgs::validate(const std::string& path, FieldErrors& errors) const {
   const std::string percentage = fmt::format("{}.minCandidateNodesPercentage", path),

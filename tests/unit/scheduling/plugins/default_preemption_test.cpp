@@ -11,20 +11,6 @@
 namespace koord::scheduling::default_preemption {
 namespace {
 
-TEST_CASE("candidates: a share of the nodes, at least so many, at most all") {
-  struct Row {
-    std::int32_t percentage, absolute;
-    std::size_t nodes, wanted;
-  };
-  const Row rows[] = {{10, 100, 5000, 500}, {10, 100, 500, 100}, {10, 100, 50, 50}, {40, 1, 5, 2},
-                      {40, 2, 5, 2},        {0, 1, 5000, 1},     {100, 0, 7, 7},    {10, 100, 0, 0}};
-  for (const Row& row : rows) {
-    const DefaultPreemptionArgs args{row.percentage, row.absolute};
-    CAPTURE(row.percentage, row.absolute, row.nodes);
-    CHECK(args.candidates(row.nodes) == row.wanted);
-  }
-}
-
 TEST_CASE("arguments of preemption are refused in kube-scheduler's words") {
   struct Row {
     std::int32_t percentage, absolute;

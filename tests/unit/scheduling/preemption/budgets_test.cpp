@@ -1,12 +1,12 @@
 // Disruption budgets: whose going would break one.
-#include "scheduling/plugins/default_preemption/budgets.hpp"
+#include "scheduling/preemption/budgets.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "preemption_pods.hpp"
+#include "preemption/preemption_pods.hpp"
 #include "support/growth.hpp"
 
-namespace koord::scheduling::default_preemption {
+namespace koord::scheduling::preemption {
 namespace {
 
 using namespace koord::scheduling::test;
@@ -39,6 +39,38 @@ TEST_CASE("pods whose going breaks a budget, one after the other") {
     const auto pods = pods_of(row.pods);
     std::string broken;
     for (const bool each : budgets.ask(pointers(pods)).broken) broken += each ? '!' : '.';
+    CHECK(broken == row.broken);
+  }
+}
+
+TEST_CASE("which of the pods of Koordinator's table break a budget") {
+  struct Row {
+    const char *name, *budget, *pods, *broken;
+  };
+  const Row rows[] = {
+      {"no budgets", "", "pod1 app=test", "."},
+      {"not violated", "app=test 1", "pod1 app=test", "."},
+      {"violated", "app=test 0", "pod1 app=test; pod2 app=test", "!!"},
+      {"a pod without labels", "app=test 0", "pod1", "."},
+      {"a selector that nobody can read", "app=test 0 invalid", "pod1 app=test", "."},
+      // There it is nobody's, to the API server it is everybody's.
+      {"an empty selector", "{} 0", "pod1 app=test", "!"},
+      {"among the disrupted pods", "app=test 0 pod1", "pod1 app=test", "."},
+      {"of another namespace", "app=test 0", "pod1 app=test @other-ns", "."},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    Budgets budgets;
+    if (const std::string text = row.budget; !text.empty()) {
+      const bool invalid = text.ends_with(" invalid");
+      api::PodDisruptionBudget budget = budget_of(invalid ? text.substr(0, text.rfind(' ')) : text);
+      if (invalid)
+        budget.spec.selector->match_expressions.push_back(
+            {.key = "app", .operator_ = "InvalidOperator", .values = {"test"}});
+      budgets.change(nullptr, &budget);
+    }
+    std::string broken;
+    for (const bool each : budgets.ask(pointers(pods_of(row.pods))).broken) broken += each ? '!' : '.';
     CHECK(broken == row.broken);
   }
 }
@@ -96,4 +128,4 @@ TEST_CASE("what cannot change an answer leaves its version as it is") {
 }
 
 }  // namespace
-}  // namespace koord::scheduling::default_preemption
+}  // namespace koord::scheduling::preemption

@@ -1,11 +1,11 @@
 // Victims: who has to go from a node, and which node's victims are chosen.
-#include "scheduling/plugins/default_preemption/victims.hpp"
+#include "scheduling/preemption/victims.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "preemption_pods.hpp"
+#include "preemption/preemption_pods.hpp"
 
-namespace koord::scheduling::default_preemption {
+namespace koord::scheduling::preemption {
 namespace {
 
 using namespace koord::scheduling::test;
@@ -61,6 +61,7 @@ TEST_CASE("the victims of one node") {
       {"all are of the same", "p mid large", "a mid large", "", "nobody", 0},
       {"not even without them", "p high whole", "a mid small; b high small", "", "no help: 7", 1},
       {"it fits as it is", "p high small", "a low small", "", "no one needs to", 2},
+      {"it fits beside all of them", "p top small", "a low small; b top small", "", "no one needs to", 2},
       {"the small one stays", "p high large", "a low small; b mid large", "", "b", 3},
       {"of several priorities", "p high large", "a mid small; b low small; c mid medium; d high small", "",
        "c b", 4},
@@ -131,4 +132,4 @@ TEST_CASE("the node whose victims are the least loss") {
 }
 
 }  // namespace
-}  // namespace koord::scheduling::default_preemption
+}  // namespace koord::scheduling::preemption

@@ -1,5 +1,5 @@
 // Budgets: see budgets.hpp.
-#include "scheduling/plugins/default_preemption/budgets.hpp"
+#include "scheduling/preemption/budgets.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -7,7 +7,7 @@
 
 #include "koord/api/types/core_v1/pod.hpp"
 
-namespace koord::scheduling::default_preemption {
+namespace koord::scheduling::preemption {
 
 void Budgets::change(const api::PodDisruptionBudget* before, const api::PodDisruptionBudget* now) {
   const api::ObjectMeta& meta = (now != nullptr ? now : before)->metadata;
@@ -50,4 +50,4 @@ Budgets::Answer Budgets::ask(std::span<const PodInfo* const> pods) const {
   return answer;
 }
 
-}  // namespace koord::scheduling::default_preemption
+}  // namespace koord::scheduling::preemption

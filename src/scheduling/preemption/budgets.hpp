@@ -12,7 +12,7 @@
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
 
-namespace koord::scheduling::default_preemption {
+namespace koord::scheduling::preemption {
 
 /// The cluster's PodDisruptionBudgets, as far as preemption reads them. One thread.
 class Budgets {
@@ -42,4 +42,4 @@ class Budgets {
   std::uint64_t version_ = 0, selectors_version_ = 0;
 };
 
-}  // namespace koord::scheduling::default_preemption
+}  // namespace koord::scheduling::preemption

@@ -1,12 +1,12 @@
 // Victims: see victims.hpp.
-#include "scheduling/plugins/default_preemption/victims.hpp"
+#include "scheduling/preemption/victims.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "koord/api/types/core_v1/pod.hpp"
 
-namespace koord::scheduling::default_preemption {
+namespace koord::scheduling::preemption {
 
 namespace {
 
@@ -80,4 +80,4 @@ DryRun select_victims(Vacancy& node, std::span<const PodInfo* const> pods, std::
   return run;
 }
 
-}  // namespace koord::scheduling::default_preemption
+}  // namespace koord::scheduling::preemption

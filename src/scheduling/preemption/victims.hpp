@@ -8,9 +8,9 @@
 #include "koord/scheduling/cluster/pod_info.hpp"
 #include "koord/scheduling/cluster/resource_cells.hpp"
 #include "koord/scheduling/plugin/verdict.hpp"
-#include "scheduling/plugins/default_preemption/budgets.hpp"
+#include "scheduling/preemption/budgets.hpp"
 
-namespace koord::scheduling::default_preemption {
+namespace koord::scheduling::preemption {
 
 /// What is lost with victims, the most weighty first: of two the smaller one is preferred.
 struct Loss {
@@ -64,4 +64,4 @@ struct DryRun {
 DryRun select_victims(Vacancy& node, std::span<const PodInfo* const> pods, std::int32_t priority,
                       const Budgets& budgets);
 
-}  // namespace koord::scheduling::default_preemption
+}  // namespace koord::scheduling::preemption

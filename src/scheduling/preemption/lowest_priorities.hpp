@@ -9,7 +9,7 @@
 #include "koord/scheduling/cluster/node_table.hpp"
 #include "koord/scheduling/cluster/row_slots.hpp"
 
-namespace koord::scheduling::default_preemption {
+namespace koord::scheduling::preemption {
 
 class LowestPriorities final : public ClusterObserver {
  public:
@@ -45,4 +45,4 @@ class LowestPriorities final : public ClusterObserver {
   RowSlots<Lowest> rows_;
 };
 
-}  // namespace koord::scheduling::default_preemption
+}  // namespace koord::scheduling::preemption
