@@ -56,7 +56,9 @@ KOORD_SCHEMA(SelectorIndexArgs, ROW(enabled).doc("Nodes are found by the keys of
              ROW(key_prefixes).doc("Prefixes of these keys."), ROW(keys).doc("Whole keys."));
 KOORD_OBJECT(
     ReservationArgs, args_kind("ReservationArgs"),
-    ROW(enable_preemption).default_json("false").doc("Reservations may preempt."),
+    ROW(enable_preemption)
+        .default_json("false")
+        .doc("Pods of a lower priority make room for reservations, and for pods."),
     ROW(min_candidate_nodes_percentage).default_json("10").doc("Of all nodes, that preemption looks at."),
     ROW(min_candidate_nodes_absolute).default_json("100").doc("At least so many of them."),
     ROW(controller_workers).default_json("1"),

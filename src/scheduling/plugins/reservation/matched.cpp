@@ -2,6 +2,7 @@
 #include "scheduling/plugins/reservation/matched.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "scheduling/plugins/reservation/reserve_pod.hpp"
 
@@ -50,7 +51,9 @@ Rooms::Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine) : 
     if (is_reserve_pod(*pod->pod) || (e != nullptr && e->pod == pod)) {
       if (e == nullptr || e->row != view.row() || std::ranges::find(mine, e) != mine.end()) continue;
       // Its pods stay: what counted once with it counts as theirs.
-      block(room(*e).twice, {});
+      Room& gone = room(*e);
+      gone.gone = true;
+      block(std::exchange(gone.twice, {}), {});
       continue;
     }
     const Ledger::Holder* const held = ledger.holder(pod->pod->metadata.uid);
@@ -60,6 +63,7 @@ Rooms::Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine) : 
     if (!of.taken) of.taken = of.entry->taken;
     --of.taken->pods;
     reservation::take(of.taken->amounts, only(held->requests, of.entry->facts->counted));
+    if (of.gone) continue;
     const Amounts before = std::exchange(of.twice, ledger.counted_twice(*of.entry, *of.taken));
     if (!of.mine) block(before, of.twice);
   }

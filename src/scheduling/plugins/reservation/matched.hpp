@@ -63,6 +63,7 @@ class Rooms {
     std::optional<Taken> taken;  // absent: as it is
     Amounts twice;
     bool mine;
+    bool gone = false;  // its reserve pod is out of the view, and it is not the pod's
   };
   Room& room(const Ledger::Entry& entry);
   std::int64_t left(const Room& room, ResourceId resource) const;

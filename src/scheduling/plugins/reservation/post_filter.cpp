@@ -16,11 +16,25 @@
 
 namespace koord::scheduling::reservation {
 
+/// Who is refused by preemption hears of it first. Nobody else is asked once it has helped, or failed.
 PostFilterResult Reservations::post_filter(PodAttempt& attempt, const Diagnosis& diagnosis) {
-  const PodInfo& pod = attempt.in_place ? *attempt.in_place : attempt.pod;
   PostFilterResult result{.status = {StatusCode::unschedulable, {}}};
+  if (preemptor_) result = preemptor_->make_room(attempt, diagnosis);
+  if (result.status.code != StatusCode::unschedulable) return result;
+  if (const std::string why = why_not(attempt, diagnosis); !why.empty())
+    result.status.message += (result.status.message.empty() ? "" : ", ") + why;
+  return result;
+}
+
+void Reservations::preempted(const api::Pod& pod, bool all) {
+  if (preemptor_) preemptor_->preempted(pod, all);
+}
+
+/// Of the reservations that are for the pod's owners: empty, where it asks for none.
+std::string Reservations::why_not(const PodAttempt& attempt, const Diagnosis& diagnosis) const {
+  const PodInfo& pod = attempt.in_place ? *attempt.in_place : attempt.pod;
   auto wants = Wants::read(pod.pod->metadata);
-  if (!wants || is_reserve_pod(*pod.pod)) return result;
+  if (!wants || is_reserve_pod(*pod.pod)) return {};
   WhyNot why;
   std::unordered_map<Row, std::ptrdiff_t> told;  // how many of a row's reservations have said why themselves
   const api::RequiredNodeAffinity where(pod.pod->spec);
@@ -44,8 +58,7 @@ PostFilterResult Reservations::post_filter(PodAttempt& attempt, const Diagnosis&
       return reasons;
     });
   }
-  result.status.message = fmt::format("{}", fmt::join(why.reasons(wants->affinity.has_value()), ", "));
-  return result;
+  return fmt::format("{}", fmt::join(why.reasons(wants->affinity.has_value()), ", "));
 }
 
 std::optional<FailureEventPlugin::Event> Reservations::event_of_failure(const api::Pod& pod,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "koord/api/koordinator/reservation.hpp"
+#include "koord/api/koordinator/scheduling.hpp"
 #include "koord/api/rules/node_selector.hpp"
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/scheduling/config/profile.hpp"
@@ -14,6 +15,16 @@
 namespace koord::scheduling::reservation {
 
 namespace {
+
+/// From here on priorities are the system's: users' pods have lower ones.
+constexpr std::int32_t kSystemPriority = 2'000'000'000;
+
+/// Whom preemption does not touch, by its label; nor by a reservation that says no priority, which comes
+/// before everything, what the node itself needs.
+bool is_spared(const PodInfo& victim, const PodInfo& preemptor) {
+  if (api::value_or(victim.pod->metadata.labels, api::kDisablePreemptibleLabel) == "true") return true;
+  return victim.priority >= kSystemPriority && preemptor.priority == ReservePods::kNoPriority;
+}
 
 struct DeltaState final : PodState {
   bool affinity = false, ignores = false;
@@ -52,6 +63,10 @@ Reservations::Reservations(const ReservationArgs& args, const PluginContext& con
       unhelpful_(context.verdicts.intern(
           {context.index, false, {"node(s) preemption failed due to insufficient resources"}})) {
   place<api::Reservation>(context, kind_);
+  if (args.enable_preemption.value_or(false))
+    preemptor_ = std::make_unique<preemption::Preemptor>(
+        context, preemption::Sample{*args.min_candidate_nodes_percentage, *args.min_candidate_nodes_absolute},
+        &is_spared);
   controls_.collects = !args.disable_garbage_collection;
   if (args.gc_duration_seconds > 0) controls_.collect_after = std::chrono::seconds(args.gc_duration_seconds);
   if (args.gc_interval_seconds > 0) controls_.collect_every = std::chrono::seconds(args.gc_interval_seconds);

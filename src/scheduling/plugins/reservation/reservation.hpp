@@ -18,6 +18,8 @@
 #include "scheduling/plugins/reservation/pre_allocation.hpp"
 #include "scheduling/plugins/reservation/reserve_pod.hpp"
 #include "scheduling/plugins/reservation/rules/selector_index.hpp"
+#include "scheduling/preemption/placed_preemption.hpp"
+#include "scheduling/preemption/preemptor.hpp"
 
 namespace koord::scheduling::reservation {
 
@@ -29,6 +31,7 @@ class Reservations final : public Plugin,
                            public FilterPlugin,
                            public PreFilterPlugin,
                            public PostFilterPlugin,
+                           public preemption::PlacedPreemption,
                            public CrossNodeScorePlugin,
                            public PreScorePlugin,
                            public ReservationNominatorPlugin,
@@ -62,6 +65,10 @@ class Reservations final : public Plugin,
   VerdictId filter_view(PodState* state, const NodeTable& nodes, const NodeView& view) const override;
 
   PostFilterResult post_filter(PodAttempt& attempt, const Diagnosis& diagnosis) override;
+  void preempted(const api::Pod& pod, bool all) override;
+  bool preempts_itself_for(const PodInfo& placeholder) const override {
+    return is_reserve_pod(*placeholder.pod);
+  }
 
   std::unique_ptr<PodState> prepare_cross_node_score(const PodInfo& pod) override;
   bool may_score(PodState& state, const PodInfo& pod) override;
@@ -113,6 +120,7 @@ class Reservations final : public Plugin,
   };
   using Reasons = std::vector<std::string>;
 
+  std::string why_not(const PodAttempt& attempt, const Diagnosis& diagnosis) const;
   std::shared_ptr<const Matched> matched(const PodInfo& pod) const;
   std::shared_ptr<const Matched> match_now(const PodInfo& pod) const;
   Looked looked(const Wants& wants) const;
@@ -134,6 +142,7 @@ class Reservations final : public Plugin,
   ControllerOptions controls_;
   SelectorIndex index_;
   IndexQueries queries_;
+  std::unique_ptr<preemption::Preemptor> preemptor_;  // nullptr: it preempts for nobody
   const bool omits_node_labels_;
   const PreAllocation pre_allocation_;
   EventMask events_;

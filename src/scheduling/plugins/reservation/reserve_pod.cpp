@@ -1,8 +1,9 @@
 // Reservations as pods: see reserve_pod.hpp.
 #include "scheduling/plugins/reservation/reserve_pod.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
-#include <limits>
 
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/cpus.hpp"
@@ -21,7 +22,7 @@ std::int32_t priority_of(const api::Reservation& r) {
   std::int32_t priority = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority);
   const bool said = error == std::errc() && end == text.data() + text.size();
-  return said ? priority : std::numeric_limits<std::int32_t>::max();
+  return said ? priority : ReservePods::kNoPriority;
 }
 
 /// Of all that its containers ask for nothing is left but this.
@@ -97,6 +98,17 @@ std::optional<ObjectPatch> ReservePods::failure(const api::Reservation& now,
                                                 const AttemptFailure& failure) const {
   return edited(now, "status",
                 [&](api::Reservation& r) { set_unschedulable(r, failure.message, failure.now); });
+}
+
+Eviction ReservePods::eviction(const api::Reservation& now, const Preemptor& by) const {
+  return {edited(now, "status",
+                 [&](api::Reservation& r) {
+                   set_preempted(
+                       r,
+                       fmt::format("{}: preempting to accommodate a higher priority {}", by.profile, by.word),
+                       by.now);
+                 }),
+          false};
 }
 
 std::shared_ptr<BindWork> bind(std::shared_ptr<const ReservePods> kind) {

@@ -1,6 +1,8 @@
 // ReservePods: reservations, queued, placed and counted as pods are.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -14,11 +16,16 @@ namespace koord::scheduling::reservation {
 class ReservePods final : public PlacedObjects<api::Reservation> {
  public:
   static constexpr std::string_view kWord = "reservation";
+  /// Of one that says none.
+  static constexpr std::int32_t kNoPriority = std::numeric_limits<std::int32_t>::max();
 
   std::string_view word() const override { return kWord; }
   std::optional<api::Pod> placeholder(const api::Reservation& reservation) const override;
   std::optional<ObjectPatch> failure(const api::Reservation& now,
                                      const AttemptFailure& failure) const override;
+  /// It fails: it stays to be read, and its pods stay where they are. Where it was nominated itself is not
+  /// written.
+  Eviction eviction(const api::Reservation& now, const Preemptor& by) const override;
 };
 
 /// Makes it Available on the node.

@@ -64,6 +64,12 @@ void set_expired(api::Reservation& r, WallTime now) {
   }
 }
 
+void set_preempted(api::Reservation& r, std::string_view message, WallTime now) {
+  if (is_over(r)) return;
+  set_expired(r, now);
+  find(r, "Ready")->message = message;
+}
+
 void set_succeeded(api::Reservation& r, WallTime now) {
   r.status.phase = "Succeeded";
   api::ReservationCondition* const ready = find(r, "Ready");

@@ -17,6 +17,9 @@ bool set_unschedulable(api::Reservation& reservation, std::string_view message, 
 void set_available(api::Reservation& reservation, const Symbol& node, WallTime now);
 /// Its time is up, or its node gone.
 void set_expired(api::Reservation& reservation, WallTime now);
+/// Its room goes to what comes before it: for everybody who reads it it is expired, and the message says why.
+/// One that is over stays as it is.
+void set_preempted(api::Reservation& reservation, std::string_view message, WallTime now);
 /// It has been used.
 void set_succeeded(api::Reservation& reservation, WallTime now);
 
