@@ -69,6 +69,16 @@ TEST_CASE("what a pod gets of a reservation's CPUs and memory nodes") {
   }
 }
 
+TEST_CASE("a pod that matches two reservations gets CPUs of one of them alone") {
+  RC w;
+  w.machine("n", kSmall);
+  const auto mine = [](api::Reservation& r) { r.spec.owners[0].label_selector->match_labels["app"] = "x"; };
+  w.put_on(RC::reservation("a", "8", "Aligned", {}, mine), "n", R"({"cpuset":"0-7"})");
+  w.put_on(RC::reservation("b", "2", "Aligned", {}, mine), "n", R"({"cpuset":"8-15"})");
+  CHECK(w.put(RC::owner("p", "12", "x")).kind() == Kind::unschedulable);
+  CHECK(RC::what(w.put(RC::owner("q", "8", "x"))) == "a 0-7");
+}
+
 TEST_CASE("a pod that ignores reservations takes CPUs of them, and nobody gets these again") {
   RC w;
   w.machine("n", kSmall);
