@@ -153,8 +153,9 @@ class Trials {
     for (const char* name : {"cpu", "memory"}) {
       std::int64_t there = 0, left = 0, asked = 0;
       for (const int zone : mask) {
-        there += total_[zone][name];
-        left += left_[zone][name];
+        // Looking must not make it known there.
+        there += value_of(total_, zone, name);
+        left += value_of(left_, zone, name);
       }
       for (const auto& [what, amount] : of_.demand.amounts)
         if (what.view() == name) asked = amount;
@@ -172,10 +173,18 @@ class Trials {
     return weights == 0 ? 0 : sum / weights;
   }
 
+  using ByZone = std::map<int, std::map<std::string, std::int64_t>>;
+  static std::int64_t value_of(const ByZone& amounts, int zone, const std::string& name) {
+    const auto of = amounts.find(zone);
+    if (of == amounts.end()) return 0;
+    const auto amount = of->second.find(name);
+    return amount == of->second.end() ? 0 : amount->second;
+  }
+
   const Trial& of_;
   const CpuTopology& topology_;
   CpuSet usable_;
-  std::map<int, std::map<std::string, std::int64_t>> total_, left_;
+  ByZone total_, left_;
 };
 
 class RandomTrials {

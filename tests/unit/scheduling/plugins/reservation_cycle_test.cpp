@@ -438,7 +438,10 @@ TEST_CASE("reservations: where their template says, and beside which others") {
 }
 
 TEST_CASE("resource claims cannot be kept for owners: such a reservation is refused by name") {
-  ReservationWorld w;
+  // Without whoever judges claims of pods.
+  KubeSchedulerConfiguration config = ReservationWorld::config(false);
+  config.profiles[0].plugins->multi_point.disabled.push_back({"DynamicResources", {}});
+  ReservationWorld w(std::move(config));
   w.engine.put_node(make_node("n"));
   w.engine.put_object(make_reservation("r", "1", [](api::Reservation& r) {
     r.spec.template_.text =
