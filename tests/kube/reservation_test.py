@@ -308,6 +308,32 @@ class WholeCpus(Cases):
         self.machine()
         self.assertEqual(len({cpu // 2 for cpu in of.cpus(self.lsr("p", 2))}), 2)
 
+    def keeps_cpus(self, cpu, **more):
+        self.machine()
+        return self.world.available(reservation("r", {"cpu": cpu}, template={"labels": {of.QOS: "LSR"}, "annotations": SPREAD},
+                                                spec={"priorityClassName": "koord-prod", "priority": 9999}, **more))
+
+    def test_a_pod_gets_the_cpus_that_are_kept_for_it(self):
+        kept = self.keeps_cpus(4)
+        self.assertEqual(len(of.cpus(kept)), 4)
+        one = self.lsr("p", 4)
+        self.uses(one, kept)
+        self.assertEqual(of.cpus(one), of.cpus(kept))
+
+    def test_a_pod_gets_the_cpus_that_are_kept_for_it_and_others(self):
+        kept = self.keeps_cpus(2)
+        one = self.lsr("p", 4)
+        self.uses(one, kept)
+        self.assertEqual((len(of.cpus(one)), of.cpus(kept) - of.cpus(one)), (4, set()))
+
+    def test_pods_share_the_cpus_that_are_kept_for_them(self):
+        kept = self.keeps_cpus(4, allocateOnce=False)
+        pods = [self.lsr(f"p{i}", 2) for i in range(2)]
+        for one in pods:
+            self.uses(one, kept)
+        self.assertEqual(of.cpus(pods[0]) | of.cpus(pods[1]), of.cpus(kept))
+        self.assertEqual(of.cpus(pods[0]) & of.cpus(pods[1]), set())
+
     def both_sides(self, **more):
         """Two pods of 28% of the machine are each on a memory node of its own."""
         requests = more.pop("requests", {"cpu": "4480m", "memory": "4480Mi"})
