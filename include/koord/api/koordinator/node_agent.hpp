@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "koord/api/koordinator/annotation.hpp"
-#include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 
 namespace koord::api {

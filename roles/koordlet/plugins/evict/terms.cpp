@@ -7,6 +7,7 @@
 #include "framework/objects/pod_info.hpp"
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/node_agent.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::koordlet {
 

@@ -1,5 +1,6 @@
 // What pods say to the node agent: upstream's texts, wrong types, what is out of range.
 #include "koord/api/koordinator/node_agent.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 
 #include <fmt/format.h>
 
