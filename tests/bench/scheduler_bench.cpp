@@ -14,12 +14,14 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "koord/scheduling/config/config.hpp"
 #include "koord/scheduling/engine/engine.hpp"
 #include "koord/scheduling/plugins.hpp"
 #include "scheduler_workloads.hpp"
+#include "scheduling/plugins/reservation/rules/status.hpp"
 
 namespace {
 
@@ -84,6 +86,15 @@ class Run {
         set->enabled = {{"NodeNUMAResource", {}}};
       plugins.pre_bind.enabled.push_back({"DefaultPreBind", {}});
     }
+    if (c.workload->reserved != bench::Reserved::no_plugin) {
+      Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
+      for (PluginSet* set :
+           {&plugins.pre_filter, &plugins.filter, &plugins.pre_score, &plugins.reserve, &plugins.pre_bind})
+        set->enabled = {{"Reservation", {}}};
+      plugins.score.enabled = {{"Reservation", 5000}};
+      plugins.pre_bind.enabled.push_back({"DefaultPreBind", {}});
+      plugins.bind = {.enabled = {{"Reservation", {}}, {"DefaultBinder", {}}}, .disabled = {{"*", {}}}};
+    }
     if (auto done = complete(config, plugin_table()); !done) throw std::runtime_error(done.error().message());
     auto profiles = build_profiles(config, plugin_table(), engine_.context());
     if (!profiles) throw std::runtime_error(profiles.error().message());
@@ -113,8 +124,14 @@ class Run {
     for (int i = 0; w.memory_nodes > 0 && i < case_.nodes; ++i)
       engine_.put_object<api::NodeResourceTopology>(
           std::make_shared<api::NodeResourceTopology>(bench::make_topology(w, i)));
+    if (w.reserved == bench::Reserved::for_others || w.reserved == bench::Reserved::for_pods)
+      for (int i = 0; i < case_.nodes; ++i) engine_.put_object<api::Reservation>(reservation(i, true));
     prepare();
-    measure();
+    if (w.reserved == bench::Reserved::measured) {
+      measure_reservations();
+    } else {
+      measure();
+    }
     report();
   }
 
@@ -122,6 +139,11 @@ class Run {
   std::shared_ptr<const api::Pod> pod(int number, bool earlier) const {
     return std::make_shared<api::Pod>(
         bench::make_pod(*case_.workload, {number, number % classes_, case_.nodes}, earlier));
+  }
+
+  std::shared_ptr<api::Reservation> reservation(int number, bool placed) const {
+    return std::make_shared<api::Reservation>(
+        bench::make_reservation(*case_.workload, {number, number % classes_, case_.nodes}, placed));
   }
 
   void tell(bench::Storage& storage) {
@@ -213,10 +235,44 @@ class Run {
       auto told = bound(decisions);
       confirm_.run([&] {
         if (case_.workload->disk != bench::Disk::none) tell_volumes(told);
-        for (auto& p : told) engine_.put_pod(std::move(p));
+        for (const auto& p : told) engine_.put_pod(p);
         for (const Decision& d : decisions) after(d);
+        for (std::size_t i = 0; case_.workload->gone && i < told.size(); ++i) engine_.remove_pod(*told[i]);
       });
       reports();
+    }
+    looked_at_ = engine_.classes().rows_looked_at() - looked_at;
+  }
+
+  void measure_reservations() {
+    std::unordered_map<std::string, std::shared_ptr<const api::Reservation>> waiting;
+    std::vector<std::shared_ptr<const api::Reservation>> made;
+    for (int i = 0; i < case_.pods; ++i) {
+      made.push_back(reservation(i, false));
+      waiting[made.back()->metadata.uid] = made.back();
+    }
+    const std::uint64_t looked_at = engine_.classes().rows_looked_at();
+    enqueue_.run([&] {
+      for (auto& r : made) engine_.put_object<api::Reservation>(std::move(r));
+    });
+    while (decide_.seconds() < limit_) {
+      std::vector<Decision> decisions;
+      std::size_t tried = 0;
+      decide_.run([&] { tried = engine_.schedule(case_.workload->round, decisions); });
+      if (tried == 0) break;
+      std::vector<std::shared_ptr<const api::Reservation>> told;
+      for (const Decision& d : decisions) {
+        took_.push_back(std::chrono::duration<double, std::micro>(d.took).count());
+        ++(d.kind() == Decision::Kind::bind ? bound_ : not_bound_);
+        if (d.kind() != Decision::Kind::bind) continue;
+        auto copy = std::make_shared<api::Reservation>(*waiting.at(d.pod->metadata.uid));
+        reservation::set_available(*copy, d.node(), clock_.now());
+        told.push_back(std::move(copy));
+      }
+      confirm_.run([&] {
+        for (auto& r : told) engine_.put_object<api::Reservation>(std::move(r));
+        for (const Decision& d : decisions) after(d);
+      });
     }
     looked_at_ = engine_.classes().rows_looked_at() - looked_at;
   }

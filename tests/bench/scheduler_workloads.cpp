@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/cpus.hpp"
+#include "scheduling/plugins/reservation/rules/status.hpp"
 
 namespace koord::scheduling::bench {
 
@@ -123,6 +125,10 @@ void one_memory_node(api::Pod& pod, const Which&) {
   pod.metadata.annotations[api::NumaTopologySpec::kAnnotation] = R"({"numaTopologyPolicy":"SingleNUMANode"})";
 }
 
+/// As many owners as there are classes, and no more than reservations.
+std::string owner_of(const Which& which) { return fmt::format("owner-{}", which.cls % which.nodes); }
+void owner(api::Pod& pod, const Which& which) { pod.metadata.labels["of"] = owner_of(which); }
+
 constexpr std::string_view kVolumePlugins = "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone";
 constexpr std::string_view kEbs = "ebs.csi.aws.com";
 
@@ -191,6 +197,14 @@ constexpr Workload kWorkloads[] = {
      8},
     {"NodeNUMAResource, others", "", 0.2, 2, 0, machine, nullptr, basic, false, false, 1000, Disk::none, 0,
      2},
+    {"Reservation, none", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 0, 0,
+     Reserved::none},
+    {"Reservation, others", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 0, 0,
+     Reserved::for_others},
+    {"Reservation, owners", "", 0, 2, 0, nullptr, nullptr, owner, false, false, 1000, Disk::none, 0, 0,
+     Reserved::for_pods, true},
+    {"Reservation, placed", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 0, 0,
+     Reserved::measured},
 };
 
 const char* namespace_of(bool earlier) { return earlier ? "sched-0" : "sched-1"; }
@@ -309,6 +323,22 @@ api::NodeResourceTopology make_topology(const Workload& workload, int node) {
                memory = api::Quantity::must(fmt::format("{}Gi", 512 / workload.memory_nodes));
     zone.resources = {{Symbol("cpu"), cpu, cpu, cpu}, {Symbol("memory"), memory, memory, memory}};
   }
+  return made;
+}
+
+api::Reservation make_reservation(const Workload& workload, const Which& which, bool placed) {
+  api::Reservation made;
+  made.metadata.name = fmt::format("{}-{}", placed ? "kept" : "measured", which.number);
+  made.metadata.uid = fmt::format("uid-{}", made.metadata.name);
+  made.metadata.resource_version = "1";
+  made.spec.template_.text = fmt::format(
+      R"({{"spec":{{"containers":[{{"name":"c","resources":{{"requests":{{"cpu":"{}m","memory":"1Gi"}}}}}}]}}}})",
+      placed ? 500 : 100 + which.cls % 97);
+  made.spec.owners.emplace_back().label_selector.ensure().match_labels["of"] =
+      workload.reserved == Reserved::for_pods ? owner_of(which) : "nobody";
+  made.spec.ttl = api::Duration(std::chrono::nanoseconds(0));
+  made.spec.allocate_once = false;
+  if (placed) reservation::set_available(made, Symbol(fmt::format("node-{}", which.number)), WallTime());
   return made;
 }
 

@@ -13,6 +13,7 @@
 #include "koord/api/types/core_v1/persistent_volume.hpp"
 #include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
@@ -33,6 +34,15 @@ enum class Disk : std::uint8_t {
   csi,       // bound
   local,     // the claim waits for its first consumer; each node has a volume
   made,      // the same, and the volume is made then
+};
+
+/// What there is of reservations.
+enum class Reserved : std::uint8_t {
+  no_plugin,
+  none,        // the plugin has a say, that is all
+  for_others,  // one on each node, and none of them is for the pods
+  for_pods,    // one on each node, those of a class for its pods
+  measured,    // what is measured are reservations, not pods
 };
 
 /// Objects about volumes, as the API server tells of them.
@@ -65,6 +75,9 @@ struct Workload {
   /// NodeNUMAResource has a say, and all nodes are machines of 2 x 32 cores x 2 threads that report so many
   /// memory nodes; 0: neither.
   int memory_nodes = 0;
+  Reserved reserved = Reserved::no_plugin;
+  /// Pods go as soon as the watch has told that they are bound.
+  bool gone = false;
 };
 
 std::span<const Workload> workloads();
@@ -81,6 +94,8 @@ void add_storage(const Workload& workload, const api::Pod& pod, Storage& out);
 api::NodeMetric make_report(int node, int report, WallTime now);
 /// What the agent of such a node reports.
 api::NodeResourceTopology make_topology(const Workload& workload, int node);
+/// On the node of its number, with half a CPU of it; without `placed` on none, and as much as a pod asks for.
+api::Reservation make_reservation(const Workload& workload, const Which& which, bool placed);
 /// The owner of a class's pods.
 api::ReplicaSet make_owner(int cls, bool earlier);
 
