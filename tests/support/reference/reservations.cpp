@@ -85,6 +85,11 @@ bool can_be_read(const api::LabelSelector& selector) {
   });
 }
 
+/// It keeps room for others, and has none of another.
+bool is_reservation(const api::Pod& pod) {
+  return said(pod.metadata.labels, "scheduling.koordinator.sh/operating-mode") == "Reservation";
+}
+
 std::int64_t policy_conflict(std::string_view a, std::string_view b) {
   return (a.empty() || b.empty()) && a != b;
 }
@@ -188,7 +193,7 @@ std::map<std::string, Kept> kept_on_nodes(const Cluster& cluster) {
   }
   for (const auto& [key, pod] : cluster.pods) {
     const auto given = api::read_annotation<api::ReservationAllocated>(pod->metadata.annotations);
-    if (!given || !*given) continue;
+    if (!given || !*given || is_reservation(*pod)) continue;
     const auto at = all.find((*given)->uid);
     if (at == all.end() || at->second.node != pod->spec.node_name.view()) continue;
     ++at->second.pods;
@@ -207,7 +212,7 @@ Reservations::Reservations(const Cluster& cluster, const Config& config, const a
   if (std::find(config.filters.begin(), config.filters.end(), kPlugin) == config.filters.end()) return;
   reserves_ = !reserves_for(pod).empty();
   if (!reserves_) read(pod);
-  if (reserves_ || !error_.empty()) return;
+  if (reserves_ || !error_.empty() || is_reservation(pod)) return;
   if (const auto one = cluster.reservations.find(wanted_);
       !wanted_.empty() && one != cluster.reservations.end())
     only_ = one->second->status.node_name.str();
@@ -372,8 +377,7 @@ Filtered Reservations::as_reservation(const api::Node& node) const {
 }
 
 Filtered Reservations::filter(const NodeState& node) const {
-  const bool is_one = said(pod_.metadata.labels, "scheduling.koordinator.sh/operating-mode") == "Reservation";
-  if (reserves_ || is_one)
+  if (reserves_ || is_reservation(pod_))
     if (const Filtered rejected = as_reservation(*node.node); rejected || reserves_) return rejected;
   const Mine& mine = on(*node.node);
   if (mine.empty() && affinity_) return Rejection{kPlugin, true, {rejected()}};
@@ -462,7 +466,7 @@ std::multiset<std::string> Reservations::about(const Answer& answer) const {
     if (!may_go(pod_, *node) || (!only_.empty() && only_ != name)) continue;
     std::int64_t open = 0;  // that would have served, if its node had
     for (const auto& [uid, kept] : all_) {
-      if (ignores_ || kept.node != name || !kept.usable()) continue;
+      if (ignores_ || is_reservation(pod_) || kept.node != name || !kept.usable()) continue;
       std::string taint;
       const Fit said = fit(kept, *node, &taint);
       if (said != Fit::foreign) ++owned;

@@ -40,8 +40,9 @@ std::string Reservations::why_not(const PodAttempt& attempt, const Diagnosis& di
   const api::RequiredNodeAffinity where(pod.pod->spec);
   const api::ResourceList asked = api::pod_requests(*pod.pod);
   const Looked looked_at = looked(*wants);
-  // Whoever ignores them is nobody's owner.
-  const auto owned = wants->ignores ? std::vector<const Ledger::Entry*>() : ledger_.owned_by(pod);
+  // Whoever ignores them, or is one, is nobody's owner.
+  const auto owned = wants->ignores || operates_as_reservation(*pod.pod) ? std::vector<const Ledger::Entry*>()
+                                                                         : ledger_.owned_by(pod);
   for (const Ledger::Entry* e : owned) {
     const std::shared_ptr<const api::Node>& node = context_.nodes.node(e->row);
     if (!node || !looked_at.at(e->node) || !where.matches(*node)) continue;
