@@ -2,6 +2,7 @@
 #include "scheduling/plugins/reservation/ledger.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/rules/pod_requests.hpp"
@@ -31,6 +32,8 @@ std::string_view named_by(const api::OwnerReference& owner) {
 struct Promise {
   std::string reservation;
 };
+
+bool reads_more_than_labels(const api::ReservationOwner& owner) { return owner.object || owner.controller; }
 
 /// The uid of the reservation that the pod has room of; empty: of none. Who is one itself has none of
 /// another, so that nobody is in his own room.
@@ -176,9 +179,11 @@ void Ledger::object_changed(const api::Reservation* before, const api::Reservati
 /// Its owners are looked for from now on.
 void Ledger::enter(Entry& e) {
   if (!e.facts->available || !e.facts->broken.empty()) return;
+  e.entered = true;
   const std::span<const Owners::Term> terms = e.facts->owners.terms();
   for (std::size_t i = 0; i < terms.size(); ++i) {
     const api::ReservationOwner& says = terms[i].says;
+    if (reads_more_than_labels(says)) ++other_terms_;
     if (says.label_selector) {
       static const api::LabelSelector kAll;
       const PodSelectors::Term of{{}, &kAll, &*says.label_selector};
@@ -206,7 +211,9 @@ void Ledger::leave(Entry& e) {
   };
   for (const PodSelectorRef& selector : e.selectors) without(by_labels_, selector.get());
   e.selectors.clear();
+  const bool counted = std::exchange(e.entered, false);
   for (const Owners::Term& term : e.facts->owners.terms()) {
+    if (counted && reads_more_than_labels(term.says)) --other_terms_;
     if (term.says.object) without(by_object_, std::string(named_by(*term.says.object)));
     if (term.says.controller) without(by_controller_, std::string(named_by(term.says.controller->owner)));
   }
@@ -224,8 +231,14 @@ void Ledger::count_anew(Entry& e) {
   recount(e);
 }
 
+/// The version that this makes.
+std::uint64_t Ledger::changed(Row row) {
+  log_[++version_ % kLog] = row;
+  return version_;
+}
+
 void Ledger::recount(Entry& e) {
-  e.version = ++version_;
+  e.version = changed(e.row);
   const Amounts now = e.facts ? counted_twice(e, e.taken) : Amounts();
   if (e.row == kNoRow) return;
   if (now == e.counted_twice) return nodes_.mark(e.row);
@@ -343,7 +356,7 @@ void Ledger::unsettle(Entry& e) {
   e.pod = nullptr;
   e.row = kNoRow;
   e.taken = {};
-  e.version = ++version_;
+  e.version = changed(row);
   std::vector<Entry*>& there = on_row_[row];
   std::erase(there, &e);
   if (there.empty()) on_row_.erase(row);

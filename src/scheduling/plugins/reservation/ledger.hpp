@@ -40,6 +40,7 @@ class Ledger final : public ClusterObserver {
     std::uint64_t version = 0;                // another one, of no other entry, whenever anything here is
     std::vector<const Holder*> holders = {};  // the pods that name it, wherever they are
     std::vector<PodSelectorRef> selectors = {};
+    bool entered = false;  // its owners are looked for
 
     /// There for further owners.
     bool usable() const {
@@ -60,6 +61,16 @@ class Ledger final : public ClusterObserver {
 
   /// Another number whenever anything has changed.
   std::uint64_t version() const { return version_; }
+  /// The rows of which something changed after that version, maybe several times; false: too much did.
+  template <class F>
+  bool changed_since(std::uint64_t version, F&& row_changed) const {
+    if (version_ - version > kLog) return false;
+    for (std::uint64_t at = version + 1; at <= version_; ++at)
+      if (const Row row = log_[at % kLog]; row != kNoRow) row_changed(row);
+    return true;
+  }
+  /// No term of owners reads more of a pod than its label set.
+  bool reads_labels_alone() const { return other_terms_ == 0; }
   /// Nobody keeps anything.
   bool idle() const { return entries_.empty(); }
   /// nullptr: not known.
@@ -115,13 +126,17 @@ class Ledger final : public ClusterObserver {
   void count_anew(Entry& entry);
   void recount(Entry& entry);
   void correct(Row row, const Amounts& before, const Amounts& now);
+  std::uint64_t changed(Row row);
 
+  static constexpr std::size_t kLog = 4096;
   NodeTable& nodes_;
   PodSelectors& selectors_;
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;  // by uid
   std::unordered_map<Row, std::vector<Entry*>> on_row_;
   std::unordered_map<std::string, Holder> holders_;  // by the pod's uid
   std::uint64_t version_ = 0, serials_ = 0;
+  std::vector<Row> log_ = std::vector<Row>(kLog, kNoRow);  // of the last versions, each at its remainder
+  std::size_t other_terms_ = 0;                            // that are looked for, and read an owner or a name
   // Where terms of the available ones' owners are looked for.
   std::unordered_map<const PodSelector*, std::vector<Place>> by_labels_;
   Places by_object_, by_controller_;  // uid, or the name where there is none

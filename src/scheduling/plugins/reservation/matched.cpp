@@ -2,8 +2,11 @@
 #include "scheduling/plugins/reservation/matched.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
+#include "koord/scheduling/cluster/pod_selectors.hpp"
 #include "scheduling/plugins/reservation/reserve_pod.hpp"
 
 namespace koord::scheduling::reservation {
@@ -12,6 +15,94 @@ const Entries* Matched::at(Row row) const {
   const auto it = std::ranges::lower_bound(rows, row);
   if (it == rows.end() || *it != row) return nullptr;
   return &on[static_cast<std::size_t>(it - rows.begin())];
+}
+
+namespace {
+
+// Of a cluster whose pods have more different labels than these, each is matched anew.
+constexpr std::size_t kMostLabelSets = 4096;
+
+bool before(const Ledger::Entry* a, const Ledger::Entry* b) {
+  const auto key = [](const Ledger::Entry* e) {
+    return std::tuple(e->row, e->facts->order == 0, e->facts->order, std::string_view(e->facts->name));
+  };
+  return key(a) < key(b);
+}
+
+}  // namespace
+
+std::shared_ptr<Matched> by_row(Entries entries) {
+  if (entries.empty()) return nullptr;
+  std::ranges::sort(entries, before);
+  auto found = std::make_shared<Matched>();
+  for (const Ledger::Entry* e : entries) {
+    if (found->rows.empty() || found->rows.back() != e->row) {
+      found->rows.push_back(e->row);
+      found->on.emplace_back();
+    }
+    found->on.back().push_back(e);
+  }
+  return found;
+}
+
+bool KeptMatches::serves(const Ledger::Entry& e) const {
+  static const Wants kNothing;
+  return context_.nodes.node(e.row) &&
+         reservation::serves(reservation::match(kNothing, *e.facts, true, {}, nullptr));
+}
+
+std::shared_ptr<Matched> KeptMatches::match(const PodInfo& pod) const {
+  Entries all = ledger_.owned_by(pod);
+  std::erase_if(all, [&](const Ledger::Entry* e) { return !serves(*e); });
+  return by_row(std::move(all));
+}
+
+std::shared_ptr<const Matched> KeptMatches::find(const PodInfo& pod) {
+  const LabelSet& set = context_.selectors.label_set(pod);
+  const auto it = kept_.find(&set);
+  if (it != kept_.end()) {
+    if (!repair(it->second, pod)) it->second.found = match(pod);
+    it->second.ledger = ledger_.version();
+    it->second.nodes = context_.nodes.newest_node_change();
+    return it->second.found;
+  }
+  std::shared_ptr<Matched> found = match(pod);
+  // Most pods have none, and find that out as fast.
+  if (!found) return nullptr;
+  if (kept_.size() >= kMostLabelSets) kept_.clear();
+  kept_[&set] = {const_cast<LabelSet*>(&set), ledger_.version(), context_.nodes.newest_node_change(), found};
+  return found;
+}
+
+/// False: it has to be found anew.
+bool KeptMatches::repair(Kept& kept, const PodInfo& pod) const {
+  if (kept.nodes != context_.nodes.newest_node_change()) return false;
+  if (!kept.found) return kept.ledger == ledger_.version();
+  return ledger_.changed_since(kept.ledger, [&](Row row) { look_again(kept, pod, row); });
+}
+
+void KeptMatches::look_again(Kept& kept, const PodInfo& pod, Row row) const {
+  Entries now;
+  for (const Ledger::Entry* e : ledger_.on(row))
+    if (e->usable() && e->facts->owners.matches(*pod.pod) && serves(*e)) now.push_back(e);
+  std::ranges::sort(now, before);
+  const auto it = std::ranges::lower_bound(kept.found->rows, row);
+  const auto at = it - kept.found->rows.begin();
+  const bool had = it != kept.found->rows.end() && *it == row;
+  if (had && !now.empty()) {
+    kept.found->on[static_cast<std::size_t>(at)] = std::move(now);
+    return;
+  }
+  if (had == !now.empty()) return;
+  // Other rows than before: whoever reads the old ones keeps them.
+  if (kept.found.use_count() > 1) kept.found = std::make_shared<Matched>(*kept.found);
+  if (had) {
+    kept.found->rows.erase(kept.found->rows.begin() + at);
+    kept.found->on.erase(kept.found->on.begin() + at);
+  } else {
+    kept.found->rows.insert(kept.found->rows.begin() + at, row);
+    kept.found->on.insert(kept.found->on.begin() + at, std::move(now));
+  }
 }
 
 void take_out(const Entries& entries, NodeView& view) {

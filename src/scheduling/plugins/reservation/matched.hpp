@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "koord/scheduling/cluster/node_view.hpp"
@@ -25,6 +26,32 @@ struct Matched {
 
   /// nullptr: none there.
   const Entries* at(Row row) const;
+};
+/// Nodes apart; nullptr: none.
+std::shared_ptr<Matched> by_row(Entries entries);
+
+/// What pods find that say nothing of reservations themselves: found once for a label set, and looked at
+/// again on rows that changed. The answer stays with its rows as long as somebody has it.
+class KeptMatches {
+ public:
+  KeptMatches(const Ledger& ledger, const PluginContext& context) : ledger_(ledger), context_(context) {}
+  /// nullptr: none. Only while the ledger reads labels alone.
+  std::shared_ptr<const Matched> find(const PodInfo& pod);
+
+ private:
+  struct Kept {
+    LabelSetRef set;
+    std::uint64_t ledger = 0, nodes = 0;
+    std::shared_ptr<Matched> found = {};
+  };
+  bool serves(const Ledger::Entry& entry) const;
+  std::shared_ptr<Matched> match(const PodInfo& pod) const;
+  bool repair(Kept& kept, const PodInfo& pod) const;
+  void look_again(Kept& kept, const PodInfo& pod, Row row) const;
+
+  const Ledger& ledger_;
+  const PluginContext& context_;
+  std::unordered_map<const LabelSet*, Kept> kept_;
 };
 
 /// What a pod finds on a row of which it may use reservations: put into the view that has their reserve pods

@@ -112,6 +112,9 @@ std::shared_ptr<const Matched> Reservations::matched(const PodInfo& pod) const {
 
 /// nullptr: none.
 std::shared_ptr<const Matched> Reservations::match_now(const PodInfo& pod) const {
+  const bool says_something = has_affinity(pod) || api::ignores_reservations(pod.pod->metadata) ||
+                              pod.pod->metadata.annotations.contains(api::ExactMatchReservation::kAnnotation);
+  if (!says_something && ledger_.reads_labels_alone()) return by_labels_.find(pod);
   Entries all;
   if (api::ignores_reservations(pod.pod->metadata)) {
     for (const auto& [row, entries] : ledger_.rows())
@@ -122,8 +125,7 @@ std::shared_ptr<const Matched> Reservations::match_now(const PodInfo& pod) const
   if (all.empty()) return nullptr;
   auto wants = Wants::read(pod.pod->metadata);
   if (!wants) return nullptr;
-  auto found = std::make_shared<Matched>();
-  found->asked = api::pod_requests(*pod.pod);
+  api::ResourceList asked = api::pod_requests(*pod.pod);
   std::optional<api::RequiredNodeAffinity> where;
   if (wants->affinity) where.emplace(pod.pod->spec);
   const Looked looked_at = looked(*wants);
@@ -131,22 +133,10 @@ std::shared_ptr<const Matched> Reservations::match_now(const PodInfo& pod) const
     const std::shared_ptr<const api::Node>& node = context_.nodes.node(e->row);
     if (!node || !looked_at.at(e->node) || (where && !where->matches(*node))) return true;
     return !serves(
-        match(*wants, *e->facts, true, found->asked, omits_node_labels_ ? nullptr : &node->metadata.labels));
+        match(*wants, *e->facts, true, asked, omits_node_labels_ ? nullptr : &node->metadata.labels));
   });
-  if (all.empty()) return nullptr;
-  std::ranges::sort(all, [](const Ledger::Entry* a, const Ledger::Entry* b) {
-    const auto key = [](const Ledger::Entry* e) {
-      return std::tuple(e->row, e->facts->order == 0, e->facts->order, std::string_view(e->facts->name));
-    };
-    return key(a) < key(b);
-  });
-  for (const Ledger::Entry* e : all) {
-    if (found->rows.empty() || found->rows.back() != e->row) {
-      found->rows.push_back(e->row);
-      found->on.emplace_back();
-    }
-    found->on.back().push_back(e);
-  }
+  std::shared_ptr<Matched> found = by_row(std::move(all));
+  if (found) found->asked = std::move(asked);
   return found;
 }
 

@@ -155,6 +155,7 @@ class Reservations final : public Plugin,
     std::shared_ptr<const Matched> found;
   };
   mutable Kept kept_;
+  mutable KeptMatches by_labels_{ledger_, context_};
 };
 
 }  // namespace koord::scheduling::reservation

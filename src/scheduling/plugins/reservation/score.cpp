@@ -61,9 +61,11 @@ bool Reservations::pre_score(PodState& state, const PodInfo& pod, const NodeTabl
   Row preferred = kNoRow;
   std::int64_t least = 0;
   if (s.known.size() > 2 * found->rows.size() + 16) s.known.clear();
-  for (std::size_t i = 0; i < found->rows.size(); ++i) {
+  auto next = feasible.begin();
+  for (std::size_t i = 0; i < found->rows.size() && next != feasible.end(); ++i) {
     const Row row = found->rows[i];
-    if (!std::ranges::binary_search(feasible, row)) continue;
+    next = std::lower_bound(next, feasible.end(), row);
+    if (next == feasible.end() || *next != row) continue;
     std::uint64_t version = 0;
     for (const Ledger::Entry* e : found->on[i]) version = mixed(mixed(version, e->serial), e->version);
     ScoreState::Known& known = s.known[row];
@@ -86,10 +88,14 @@ bool Reservations::pre_score(PodState& state, const PodInfo& pod, const NodeTabl
 void Reservations::score(PodState& state, const NodeTable&, std::span<const Row> rows,
                          std::span<std::int64_t> out) const {
   const auto& s = static_cast<const ScoreState&>(state);
+  // Both ascend, mostly.
+  auto next = s.scores.begin();
+  Row last = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto it =
-        std::ranges::lower_bound(s.scores, rows[i], {}, [](const auto& each) { return each.first; });
-    out[i] = it != s.scores.end() && it->first == rows[i] ? it->second : s.otherwise;
+    if (rows[i] < last) next = s.scores.begin();
+    last = rows[i];
+    while (next != s.scores.end() && next->first < last) ++next;
+    out[i] = next != s.scores.end() && next->first == last ? next->second : s.otherwise;
   }
 }
 
@@ -97,7 +103,8 @@ void Reservations::normalize(PodState& state, std::span<const Row>, std::span<st
   if (static_cast<const ScoreState&>(state).as_it_is) return;
   const std::int64_t most = *std::ranges::max_element(scores);
   if (most == 0) return;
-  for (std::int64_t& score : scores) score = 100 * score / most;
+  for (std::int64_t& score : scores)
+    if (score != 0) score = 100 * score / most;
 }
 
 Status Reservations::nominate_reservation(PodAttempt& attempt) {
