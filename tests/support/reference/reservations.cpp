@@ -453,6 +453,7 @@ RawScores Reservations::scores(const Feasible& nodes) const {
 }
 
 void Reservations::normalize(std::vector<std::int64_t>& scores) {
+  if (scores.empty()) return;
   const std::int64_t most = *std::max_element(scores.begin(), scores.end());
   for (std::int64_t& score : scores) score = most == 0 ? 0 : 100 * score / most;
 }
