@@ -281,7 +281,8 @@ void ReservedWorld::change_pod() {
     cluster_.pods[key] = now;
 }
 
-void ReservedWorld::remove_pod(const std::string& key) {
+void ReservedWorld::remove_pod(std::string of) {
+  const std::string key = std::move(of);  // callers name an entry that goes
   const auto waits = waiting_.find(key);
   const auto pod = waits != waiting_.end() ? waits->second : cluster_.pods.at(key);
   done_ = fmt::format("remove {}", key);

@@ -46,7 +46,7 @@ class ReservedWorld {
   void add_pod();
   void place_foreign_pod();
   void change_pod();
-  void remove_pod(const std::string& key);
+  void remove_pod(std::string of);
   void end_a_binding(bool well);
   std::string any_reservation();
   std::vector<std::string> names() const;
