@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/schema/codec.hpp"
