@@ -168,6 +168,7 @@ std::shared_ptr<const Candidates> PreAllocation::known(const PodInfo& pod) const
 Chosen PreAllocation::choose_on(const NodeView& view, const Amounts& given_back, const Asked& asked,
                                 const Facts& facts, std::span<const Candidate> candidates) const {
   std::vector<std::int64_t> free;
+  free.reserve(asked.wanted.size());
   for (const Amount& a : asked.wanted)
     free.push_back(view.allocatable(a.resource) - view.used(a.resource) - amount_of(given_back, a.resource));
   const RoomWanted room{

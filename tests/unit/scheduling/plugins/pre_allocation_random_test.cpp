@@ -125,7 +125,8 @@ struct Play {
     ++placed;
   }
 
-  void end(const std::string& name) {
+  void end(std::string of) {
+    const std::string name = std::move(of);  // the caller names an entry that goes
     const Flying f = std::move(flying.extract(name).mapped());
     const auto& r = reservations.at(name);
     const bool all_there = std::ranges::all_of(f.pods, [&](const std::string& pod) {
