@@ -28,6 +28,9 @@ CLONE_NEWNET = 0x40000000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 POD = {"metadata": {"name": "asks", "namespace": "default"}, "spec": {"schedulerName": "koord-scheduler", "containers": [
     {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1000"}}}]}}
+RESERVATION = {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "Reservation", "metadata": {"name": "keeps"}, "spec": {
+    "ttl": "1h", "owners": [{"labelSelector": {"matchLabels": {"app": "web"}}}],
+    "template": {"spec": {"containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}]}}}}
 
 
 def own_network():
@@ -81,7 +84,8 @@ class Readme(unittest.TestCase):
         """What a shell makes of it: variables for the environment, and words."""
         words = [word.replace("build/koord", KOORD) if word.startswith("build/koord") else word for word in shlex.split(command)]
         words = [word.replace("=FILE", f"={self.kubeconfig}").replace("=K", f"={self.kubeconfig}") for word in words]
-        words = [KUBECTL if word == "kubectl" else word.replace("NAMESPACE/NAME", "default/asks") for word in words]
+        words = [KUBECTL if word == "kubectl" else "keeps" if word == "NAME" else word.replace("NAMESPACE/NAME", "default/asks")
+                 for word in words]
         variables = dict(word.split("=", 1) for word in words if "=" in word.split("/")[0] and not word.startswith("-"))
         env = {name: value for name, value in os.environ.items() if name not in ("agent_mode", "NODE_NAME", "KUBERNETES_SERVICE_HOST")}
         return [word for word in words if word.split("=")[0] not in variables] + list(more), {**env, **variables}
@@ -130,7 +134,9 @@ class Readme(unittest.TestCase):
             return "sandbox ready" in text
 
         wait_for("sandbox ready", ready)
-        kube_api.Api(self.kubeconfig).connect().request("POST", "/api/v1/namespaces/default/pods", POD)
+        api = kube_api.Api(self.kubeconfig).connect()
+        api.request("POST", "/api/v1/namespaces/default/pods", POD)
+        api.request("POST", "/apis/scheduling.koordinator.sh/v1alpha1/reservations", RESERVATION)
 
     def kubectl(self, command):
         if not os.access(KUBECTL, os.X_OK):
