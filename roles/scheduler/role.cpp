@@ -31,6 +31,7 @@
 #include "koord/scheduling/config/kube_gates.hpp"
 #include "koord/scheduling/config/unserved.hpp"
 #include "koord/scheduling/engine/attempt_log.hpp"
+#include "koord/scheduling/plugin/complaints.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 #include "koord/scheduling/plugin/telling_plugin.hpp"
 #include "koord/scheduling/plugins.hpp"
@@ -353,6 +354,14 @@ Task<> Scheduler::stop() {
   for (auto& [profile, recorder] : recorders_) co_await recorder->stop();
 }
 
+/// What plugins cannot use of objects.
+scheduling::Complaints::Tell complaints(const runtime::RoleContext& context) {
+  return [log = context.log](std::string_view kind, const api::ObjectMeta& object, std::string_view what) {
+    log.warn("what an object says cannot be used", kv("kind", kind),
+             kv("namespace", object.namespace_.view()), kv("name", object.name), kv("error", what));
+  };
+}
+
 scheduling::Transforms transforms(const runtime::RoleContext& context) {
   const scheduling::TransformGates gates{
       .priority = context.gates.enabled("PriorityTransformer"),
@@ -395,6 +404,7 @@ Result<std::unique_ptr<scheduling::Engine>> make_engine(const Configuration& c,
     for (scheduling::Profile& profile : *profiles) scheduling::refuse_unserved(profile);
   engine->set_profiles(std::move(*profiles));
   if (c.koordinators) engine->set_transforms(transforms(context));
+  engine->context().shared.get<scheduling::Complaints>().tell(complaints(context));
   return engine;
 }
 

@@ -2,6 +2,7 @@
 #include "koord/scheduling/cluster/node_table.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
@@ -77,7 +78,10 @@ void NodeTable::set_allocatable(Row row, const api::Node* before, const api::Nod
     if (now == nullptr || !now->status.allocatable.contains(name)) cells_.set_allocatable(id, row, 0);
   });
   each(now, [&](ResourceId id, std::string_view, const api::Quantity& quantity) {
-    cells_.set_allocatable(id, row, id == kCpu ? quantity.milli_value() : quantity.value());
+    const std::int64_t amount = id == kCpu ? quantity.milli_value() : quantity.value();
+    // Less what is used it stays a number.
+    cells_.set_allocatable(id, row,
+                           std::clamp<std::int64_t>(amount, 0, std::numeric_limits<std::int64_t>::max() / 2));
   });
 }
 

@@ -2,6 +2,7 @@
 #include "koord/scheduling/cluster/node_view.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace koord::scheduling {
 
@@ -34,20 +35,22 @@ void NodeView::use(ResourceId resource, std::int64_t amount) {
   const auto it = std::ranges::find(amounts_, resource, &Amount::resource);
   if (it == amounts_.end()) {
     amounts_.push_back({resource, amount});
-  } else {
-    it->amount += amount;
+  } else if (const std::int64_t before = it->amount; __builtin_add_overflow(before, amount, &it->amount)) {
+    it->amount = before > 0 ? INT64_MAX : INT64_MIN;
   }
 }
 
 std::int64_t NodeView::used(ResourceId resource) const {
-  std::int64_t sum = nodes_.used(resource, row_);
+  // Amounts may be as large as a number can be, and less than nothing where what is removed counted once
+  // with something else; what is left can be reckoned all the same.
+  __extension__ using Wide = __int128;
+  constexpr Wide kMost = std::numeric_limits<std::int64_t>::max();
+  Wide sum = nodes_.used(resource, row_);
   for (const PodInfo* pod : removed_) sum -= amount(*pod, resource);
   for (const Amount& a : amounts_)
-    if (a.resource == resource && __builtin_add_overflow(sum, a.amount, &sum))
-      return a.amount > 0 ? INT64_MAX : INT64_MIN;
-  for (const PodInfo* pod : added_)
-    if (__builtin_add_overflow(sum, amount(*pod, resource), &sum)) return INT64_MAX;
-  return sum;
+    if (a.resource == resource) sum += a.amount;
+  for (const PodInfo* pod : added_) sum += amount(*pod, resource);
+  return static_cast<std::int64_t>(std::clamp<Wide>(sum, -kMost / 2, kMost));
 }
 
 bool NodeView::collides(std::span<const HostPort> ports) const {

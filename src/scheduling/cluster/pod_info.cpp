@@ -47,8 +47,8 @@ PodInfo make_pod_info(std::shared_ptr<const api::Pod> pod, ResourceNames& resour
   std::sort(info.requests.scalars.begin(), info.requests.scalars.end(),
             [](const Amount& a, const Amount& b) { return a.resource < b.resource; });
   api::NonZeroRequests counted = api::non_zero_requests(*pod);
-  info.requests.nonzero_cpu = counted.milli_cpu;
-  info.requests.nonzero_memory = counted.memory;
+  info.requests.nonzero_cpu = std::max<std::int64_t>(counted.milli_cpu, 0);
+  info.requests.nonzero_memory = std::max<std::int64_t>(counted.memory, 0);
   info.ports = host_ports(*pod);
   info.priority = pod->spec.priority.value_or(0);
   info.pod = std::move(pod);

@@ -1,8 +1,11 @@
 // CpuTopology: see cpu_topology.hpp.
 #include "scheduling/plugins/node_numa_resource/cpu_topology.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -26,8 +29,19 @@ void sort_once(Range& values) {
 
 CpuTopology::CpuTopology(const api::CpuTopology& reported) {
   std::map<int, const api::CpuInfo*> of;
-  for (const api::CpuInfo& cpu : reported.detail)
-    if (cpu.id >= 0 && cpu.id <= CpuSet::kMaxCpu) of[cpu.id] = &cpu;
+  std::optional<std::int32_t> beyond, twice;
+  for (const api::CpuInfo& cpu : reported.detail) {
+    if (cpu.id < 0 || cpu.id > CpuSet::kMaxCpu) {
+      beyond = cpu.id;
+    } else if (!of.insert_or_assign(cpu.id, &cpu).second) {
+      twice = cpu.id;
+    }
+  }
+  if (beyond)
+    defect_ = fmt::format("detail has a CPU {}, expected 0 to {}: it is left out", *beyond, CpuSet::kMaxCpu);
+  if (twice)
+    defect_ += fmt::format("{}detail has the CPU {} twice: the later entry counts",
+                           defect_.empty() ? "" : "; ", *twice);
   if (of.empty()) return;
 
   std::vector<std::pair<std::int32_t, std::int32_t>> cores;  // socket and number
@@ -65,6 +79,12 @@ CpuTopology::CpuTopology(const api::CpuTopology& reported) {
   std::ranges::stable_sort(by_core_, {}, [&](std::uint16_t cpu) { return places_[cpu].core; });
   std::uint16_t first = 0;
   for (Core& core : cores_) first = static_cast<std::uint16_t>((core.first = first) + core.size);
+}
+
+CpuTopology CpuTopology::unread(std::string why) {
+  CpuTopology nothing;
+  nothing.defect_ = std::move(why);
+  return nothing;
 }
 
 const CpuTopology::Zone* CpuTopology::zone(std::int32_t id) const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "koord/api/koordinator/cpus.hpp"
@@ -34,6 +35,11 @@ class CpuTopology {
   CpuTopology() = default;
   /// CPUs whose numbers no kernel gives are left out. Of two entries for a CPU the later one counts.
   explicit CpuTopology(const api::CpuTopology& reported);
+  /// Nothing was read, and this is why.
+  static CpuTopology unread(std::string why);
+
+  /// What was wrong with the report, and what of it counts; empty: nothing.
+  const std::string& defect() const { return defect_; }
 
   /// Nothing can be chosen of a topology without CPUs.
   bool valid() const { return !all_.empty(); }
@@ -70,6 +76,7 @@ class CpuTopology {
  private:
   int per(std::size_t parts) const { return parts == 0 ? 0 : static_cast<int>(by_core_.size() / parts); }
 
+  std::string defect_;
   CpuSet all_;
   std::vector<Place> places_;  // by CPU
   std::vector<Zone> zones_;

@@ -73,7 +73,7 @@ Demand read_demand(const PodInfo& info, const ResourceNames& names, BindPolicy d
     demand.zones_apart = exclusive == "Required" || (exclusive.empty() && demand.policy != NumaPolicy::none);
   }
   if (is_designated(pod))
-    if (const auto given = given_by_annotations(pod)) demand.designated = *given;
+    if (const auto given = given_by_annotations(pod); given && *given != nullptr) demand.designated = **given;
 
   if (!may_have_cpus(pod)) return demand;
   const api::ResourceSpec said = spec->value_or(api::ResourceSpec());

@@ -1,7 +1,9 @@
 // Demand: what a pod asks for of CPUs and memory nodes, read off it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,7 +31,10 @@ struct Demand {
   std::string rejected;
   StatusCode code = StatusCode::unresolvable;
 
-  int cpus() const { return static_cast<int>(cpu / 1000); }
+  /// No machine has more than fit here.
+  int cpus() const {
+    return static_cast<int>(std::min<std::int64_t>(cpu / 1000, std::numeric_limits<int>::max()));
+  }
   /// It asks for nothing at all.
   bool none() const { return amounts.empty(); }
   bool is_rejected() const { return !rejected.empty(); }

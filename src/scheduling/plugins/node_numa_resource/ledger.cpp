@@ -1,20 +1,28 @@
 // Ledger: see ledger.hpp.
 #include "scheduling/plugins/node_numa_resource/ledger.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <unordered_map>
 
 #include "koord/api/koordinator/cpus.hpp"
 #include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
 #include "scheduling/plugin/reserved_room.hpp"
 
 namespace koord::scheduling::node_numa_resource {
 
 namespace {
-/// Of one resource of one memory node: an annotation may say anything, and sums of it are to stay numbers.
-constexpr std::int64_t kMostGiven = 1'000'000'000'000'000;
+/// Of one resource of one memory node: an annotation may say anything, and the sum over all pods that a
+/// machine can have is to stay a number.
+constexpr std::int64_t kMostGiven = 100'000'000'000'000;
+constexpr std::size_t kMostResources = 256;
+constexpr std::int32_t kMaxZone = 63;
 
 bool shares_zones(const Ledger::Holder& holder) { return !holder.in.empty() && !holder.given->zones.empty(); }
 /// nullptr: none.
@@ -28,37 +36,51 @@ std::int64_t* amount_in(std::vector<Given::Zone>& zones, std::int32_t id, const 
 }  // namespace
 
 std::string lodges_in(const PodInfo& pod) {
-  // Who is a reservation itself has no room of another.
-  if (pod.pod->metadata.labels.contains(api::kOperatingModeLabel)) return {};
+  // Who is a reservation itself has no room of another, whatever its annotations say, nor of its own.
+  if (is_placeholder(*pod.pod) || pod.pod->metadata.labels.contains(api::kOperatingModeLabel)) return {};
   if (pod.pod->spec.node_name.empty()) {
     const auto* const choice = pod.kept.find<const RoomChoice>();
     return choice != nullptr ? choice->reservation : std::string();
   }
   if (!pod.pod->metadata.annotations.contains(api::ReservationAllocated::kAnnotation)) return {};
   auto said = api::read_annotation<api::ReservationAllocated>(pod.pod->metadata.annotations);
-  return said && *said ? std::move((*said)->uid) : std::string();
+  return said && *said && (*said)->uid != pod.pod->metadata.uid ? std::move((*said)->uid) : std::string();
 }
 
-std::shared_ptr<const Given> given_by_annotations(const api::Pod& pod) {
+Result<std::shared_ptr<const Given>> given_by_annotations(const api::Pod& pod) {
+  using Read = std::shared_ptr<const Given>;
   const api::SymbolMap& annotations = pod.metadata.annotations;
-  if (!annotations.contains(api::ResourceStatus::kAnnotation)) return nullptr;
-  const auto status = api::read_annotation<api::ResourceStatus>(annotations);
-  if (!status || !*status) return nullptr;
-  const auto spec = api::read_annotation<api::ResourceSpec>(annotations);
-  auto cpus = CpuSet::parse((*status)->cpuset);
-  if (!spec || !cpus || (cpus->empty() && (*status)->numa_node_resources.empty())) return nullptr;
+  if (!annotations.contains(api::ResourceStatus::kAnnotation)) return Read();
+  KOORD_TRY(status, api::read_annotation<api::ResourceStatus>(annotations));
+  if (!status) return Read();
+  KOORD_TRY(spec, api::read_annotation<api::ResourceSpec>(annotations));
+  auto cpus = CpuSet::parse(status->cpuset);
+  if (!cpus) return std::move(cpus).error().context("cpuset").context(api::ResourceStatus::kAnnotation);
+  if (cpus->empty() && status->numa_node_resources.empty()) return Read();
   auto given = std::make_shared<Given>();
   given->cpus = std::move(*cpus);
-  if (*spec) given->exclusive = parse_exclusive((*spec)->preferred_cpu_exclusive_policy.view());
-  for (const api::NumaNodeResource& zone : (*status)->numa_node_resources) {
-    Given::Zone& made = given->zones.emplace_back();
-    made.id = zone.node;
+  if (spec) given->exclusive = parse_exclusive(spec->preferred_cpu_exclusive_policy.view());
+  std::map<std::int32_t, std::map<std::string_view, std::int64_t>> sums;
+  for (const api::NumaNodeResource& zone : status->numa_node_resources) {
+    // No mask has room for another.
+    if (zone.node < 0 || zone.node > kMaxZone) continue;
+    auto& of = sums[zone.node];
     for (const auto& [name, amount] : zone.resources) {
       const std::int64_t said = name == cpu_name() ? amount.milli_value() : amount.value();
-      made.amounts.emplace_back(Symbol(name), std::clamp<std::int64_t>(said, 0, kMostGiven));
+      std::int64_t& sum = of[name.view()];
+      sum = std::min(sum + std::clamp<std::int64_t>(said, 0, kMostGiven), kMostGiven);
     }
+    if (of.size() > kMostResources)
+      return Error(Code::invalid,
+                   fmt::format("{}: numaNodeResources: more than {} resources of a memory node",
+                               api::ResourceStatus::kAnnotation, kMostResources));
   }
-  return given;
+  for (const auto& [id, amounts] : sums) {
+    Given::Zone& made = given->zones.emplace_back();
+    made.id = id;
+    for (const auto& [name, amount] : amounts) made.amounts.emplace_back(Symbol(name), amount);
+  }
+  return Read(std::move(given));
 }
 
 void Ledger::bind(const NumaNode& node) {
@@ -108,16 +130,14 @@ const Ledger::Holder* Ledger::find(std::string_view uid) const {
 }
 
 /// What its pods have of its shares of zones; no more than these are.
-std::vector<Given::Zone> Ledger::taken_of(const Holder& reservation) const {
+std::vector<Given::Zone> Ledger::taken_of(const Holder& reservation, std::span<const Holder* const> lodgers) {
   std::vector<Given::Zone> taken = reservation.given->zones;
   for (Given::Zone& zone : taken)
     for (auto& [name, amount] : zone.amounts) amount = 0;
-  const std::string& uid = reservation.pod->pod->metadata.uid;
-  for (const Holder& holder : holders_)
-    if (holder.in == uid && &holder != &reservation)
-      for (const Given::Zone& zone : holder.given->zones)
-        for (const auto& [name, amount] : zone.amounts)
-          if (std::int64_t* const sum = amount_in(taken, zone.id, name)) *sum += amount;
+  for (const Holder* holder : lodgers)
+    for (const Given::Zone& zone : holder->given->zones)
+      for (const auto& [name, amount] : zone.amounts)
+        if (std::int64_t* const sum = amount_in(taken, zone.id, name)) *sum += amount;
   for (std::size_t z = 0; z < taken.size(); ++z)
     for (std::size_t i = 0; i < taken[z].amounts.size(); ++i)
       taken[z].amounts[i].second =
@@ -130,21 +150,29 @@ Kept Ledger::kept(const Holder& reservation) const {
   for (const int cpu : reservation.given->cpus.cpus())
     if (refs_[static_cast<std::size_t>(cpu)] == 1) kept.cpus.add(cpu);
   if (kept.zones.empty()) return kept;
-  const std::vector<Given::Zone> taken = taken_of(reservation);
+  std::vector<const Holder*> lodgers;
+  for (const Holder& holder : holders_)
+    if (holder.in == reservation.pod->pod->metadata.uid && &holder != &reservation)
+      lodgers.push_back(&holder);
+  const std::vector<Given::Zone> taken = taken_of(reservation, lodgers);
   for (std::size_t z = 0; z < taken.size(); ++z)
     for (std::size_t i = 0; i < taken[z].amounts.size(); ++i)
       kept.zones[z].amounts[i].second -= taken[z].amounts[i].second;
   return kept;
 }
 
+/// One pass: there may be as many reservations as pods.
 void Ledger::count_twice(const NumaNode& node) {
   if (lodgers_ == 0) return twice_.clear();
   twice_.assign(allocated_.size(), 0);
+  std::unordered_map<std::string_view, std::vector<const Holder*>> lodgers;
+  for (const Holder& holder : holders_)
+    if (shares_zones(holder)) lodgers[holder.in].push_back(&holder);
   for (const Holder& holder : holders_) {
     if (holder.given->zones.empty() || holder.pod->pod == nullptr) continue;
-    const std::string& uid = holder.pod->pod->metadata.uid;
-    if (uid.empty() || std::ranges::find(holders_, uid, &Holder::in) == holders_.end()) continue;
-    for (const Given::Zone& share : taken_of(holder)) {
+    const auto its = lodgers.find(holder.pod->pod->metadata.uid);
+    if (its == lodgers.end()) continue;
+    for (const Given::Zone& share : taken_of(holder, its->second)) {
       const std::size_t zone = node.zones.zone(share.id);
       if (zone == ZoneAmounts::kNowhere) continue;
       for (const auto& [name, amount] : share.amounts)

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "koord/base/result.hpp"
 #include "scheduling/plugins/node_numa_resource/numa_node.hpp"
 
 namespace koord::api {
@@ -34,8 +35,9 @@ struct Given {
   friend bool operator==(const Given&, const Given&) = default;
 };
 
-/// What the pod's annotations say that it was given; nullptr: nothing, or nothing that can be read.
-std::shared_ptr<const Given> given_by_annotations(const api::Pod& pod);
+/// What the pod's annotations say that it was given; nullptr: nothing. An error names the annotation that
+/// cannot be read, or that says more than a machine has.
+Result<std::shared_ptr<const Given>> given_by_annotations(const api::Pod& pod);
 
 /// The uid of the reservation of which the pod has room: as its object says, or before it is bound as was
 /// chosen for it (RoomChoice). Empty: of none.
@@ -92,7 +94,7 @@ class Ledger {
   void count(const NumaNode& node, const Given& given, bool take_back);
   void mark_alone();
   void count_twice(const NumaNode& node);
-  std::vector<Given::Zone> taken_of(const Holder& reservation) const;
+  static std::vector<Given::Zone> taken_of(const Holder& reservation, std::span<const Holder* const> lodgers);
 
   std::vector<Holder> holders_;
   CpuSet taken_, alone_on_core_, alone_on_zone_;

@@ -205,7 +205,8 @@ class NodeNUMAResource final : public Plugin,
     const Ways ways(of.node, of.ledger, view);
     const Ways::Way* const way = reservation.empty() ? &ways.beside() : ways.of(reservation);
     Plan plan;
-    if (way == nullptr || judge(s, view, ways, false, plan) != kPass || !plan.setting.concerned) return true;
+    if (way == nullptr) return !ways.left_out();
+    if (judge(s, view, ways, false, plan) != kPass || !plan.setting.concerned) return true;
     return room_of(*way, of.node, s.demand, plan.setting).lacks(plan.nodes).empty();
   }
 

@@ -1,6 +1,8 @@
 // NumaNode: see numa_node.hpp.
 #include "scheduling/plugins/node_numa_resource/numa_node.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -17,17 +19,36 @@ constexpr std::int32_t kMaxZone = 63;  // what a mask has room for
 /// Sums of what is reported stay numbers.
 constexpr std::int64_t kMostAmount = 1'000'000'000'000'000;
 
-/// Nothing where it cannot be read.
-template <class T>
-std::optional<T> read(const api::SymbolMap& annotations) {
-  auto value = api::read_annotation<T>(annotations);
-  return value ? std::move(*value) : std::nullopt;
-}
+/// Nobody reports more of a memory node: one that does is not looked at.
+constexpr std::size_t kMostResources = 256;
 
-CpuSet parse(std::string_view list) {
-  auto cpus = CpuSet::parse(list);
-  return cpus ? std::move(*cpus) : CpuSet();
-}
+/// What cannot be used of an object, in one text.
+class Unread {
+ public:
+  void add(std::string_view what) {
+    if (text_.size() < kMostText) text_.append(text_.empty() ? "" : "; ").append(what);
+  }
+  std::string take() { return std::move(text_); }
+
+  /// Nothing where it cannot be read.
+  template <class T>
+  std::optional<T> read(const api::SymbolMap& annotations) {
+    auto value = api::read_annotation<T>(annotations);
+    if (value) return std::move(*value);
+    add(value.error().message());
+    return std::nullopt;
+  }
+  CpuSet parse(std::string_view list, std::string_view annotation, std::string_view member) {
+    auto cpus = CpuSet::parse(list);
+    if (cpus) return std::move(*cpus);
+    add(fmt::format("{}: {}: {}", annotation, member, cpus.error().message()));
+    return {};
+  }
+
+ private:
+  static constexpr std::size_t kMostText = 1024;
+  std::string text_;
+};
 
 /// The number of "node-3".
 std::optional<std::int32_t> zone_number(std::string_view name) {
@@ -40,18 +61,34 @@ std::optional<std::int32_t> zone_number(std::string_view name) {
   return number;
 }
 
-ZoneAmounts read_zones(const std::vector<api::TopologyZone>& zones) {
+ZoneAmounts read_zones(const std::vector<api::TopologyZone>& zones, Unread& unread) {
   ZoneAmounts read;
   std::vector<std::pair<std::int32_t, const api::TopologyZone*>> of;
-  for (const api::TopologyZone& zone : zones)
-    if (const auto number = zone.type == "Node" ? zone_number(zone.name.view()) : std::nullopt)
+  for (const api::TopologyZone& zone : zones) {
+    if (zone.type != "Node") continue;
+    const auto number = zone_number(zone.name.view());
+    if (!number) {
+      unread.add(fmt::format("zones: \"{}\": expected a name from node-0 to node-{}",
+                             zone.name.view().substr(0, 64), kMaxZone));
+    } else if (zone.resources.size() > kMostResources) {
+      unread.add(fmt::format("zones: \"{}\": has {} resources, expected at most {}", zone.name.view(),
+                             zone.resources.size(), kMostResources));
+    } else {
       of.emplace_back(*number, &zone);
+    }
+  }
   std::ranges::stable_sort(of, {}, &decltype(of)::value_type::first);
-  of.erase(std::ranges::unique(of, {}, &decltype(of)::value_type::first).begin(), of.end());
+  const auto again = std::ranges::unique(of, {}, &decltype(of)::value_type::first);
+  if (!again.empty()) unread.add("zones: a memory node is there twice: its first entry counts");
+  of.erase(again.begin(), of.end());
   for (const auto& [number, zone] : of) {
     read.zones.push_back(number);
     for (const api::TopologyResource& resource : zone->resources)
       if (read.resource(resource.name) == ZoneAmounts::kNowhere) read.resources.push_back(resource.name);
+    if (read.resources.size() > kMostResources) {
+      unread.add(fmt::format("zones: they name more than {} resources", kMostResources));
+      return {};
+    }
   }
   std::ranges::sort(read.resources, {}, [](const Symbol& name) { return name.view(); });
   read.amounts.assign(read.zones.size() * read.resources.size(), ZoneAmounts::kAbsent);
@@ -72,8 +109,8 @@ NumaPolicy kubelet_policy(const std::vector<Symbol>& policies) {
   return NumaPolicy::none;
 }
 
-std::optional<Ratios> read_ratios(const api::SymbolMap& annotations) {
-  const auto said = read<api::AmplificationRatios>(annotations);
+std::optional<Ratios> read_ratios(const api::SymbolMap& annotations, Unread& unread) {
+  const auto said = unread.read<api::AmplificationRatios>(annotations);
   if (!said) return {};
   Ratios ratios;
   for (const auto& [name, ratio] : said->ratios) ratios.emplace_back(Symbol(name), ratio);
@@ -115,10 +152,14 @@ NumaMask ZoneAmounts::all() const {
 }
 
 std::shared_ptr<const CpuTopology> KnownCpus::read(const api::SymbolMap& annotations) {
-  auto& known = known_[std::string(api::value_or(annotations, api::CpuTopology::kAnnotation))];
+  const auto text = api::annotation_text(annotations, api::CpuTopology::kAnnotation);
+  if (!text) return std::make_shared<const CpuTopology>(CpuTopology::unread(text.error().message()));
+  auto& known = known_[std::string(text->value_or(""))];
   if (auto cpus = known.lock()) return cpus;
   auto reported = api::read_annotation<api::CpuTopology>(annotations);
-  auto cpus = std::make_shared<const CpuTopology>(reported && *reported ? **reported : api::CpuTopology());
+  auto cpus = std::make_shared<const CpuTopology>(
+      !reported ? CpuTopology::unread(reported.error().message())
+                : CpuTopology(*reported ? **reported : api::CpuTopology()));
   known = cpus;
   if (known_.size() >= sweep_at_) {
     std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
@@ -130,13 +171,21 @@ std::shared_ptr<const CpuTopology> KnownCpus::read(const api::SymbolMap& annotat
 std::shared_ptr<const NodeTopology> read_topology(const api::NodeResourceTopology& object, KnownCpus& cpus) {
   const api::SymbolMap& annotations = object.metadata.annotations;
   auto topology = std::make_shared<NodeTopology>();
+  Unread unread;
   topology->cpus = cpus.read(annotations);
-  if (const auto allocs = read<api::PodCpuAllocs>(annotations))
+  // Of what cannot be read the text has the key.
+  if (const std::string& defect = topology->cpus->defect(); !defect.empty())
+    unread.add(topology->cpus->valid() ? fmt::format("{}: {}", api::CpuTopology::kAnnotation, defect)
+                                       : defect);
+  if (const auto allocs = unread.read<api::PodCpuAllocs>(annotations))
     for (const api::PodCpuAlloc& pod : allocs->pods)
       if (pod.managed_by_kubelet && !pod.uid.empty())
-        topology->reserved = topology->reserved | parse(pod.cpuset);
-  if (const auto kubelet = read<api::KubeletCpuManagerPolicy>(annotations)) {
-    topology->reserved = topology->reserved | parse(kubelet->reserved_cpus);
+        topology->reserved =
+            topology->reserved | unread.parse(pod.cpuset, api::PodCpuAllocs::kAnnotation, "cpuset");
+  if (const auto kubelet = unread.read<api::KubeletCpuManagerPolicy>(annotations)) {
+    topology->reserved =
+        topology->reserved |
+        unread.parse(kubelet->reserved_cpus, api::KubeletCpuManagerPolicy::kAnnotation, "reservedCPUs");
     topology->kubelet_policy = kubelet->policy.str();
     topology->kubelet_options = kubelet->options;
     topology->kubelet_reserved = kubelet->reserved_cpus;
@@ -144,14 +193,16 @@ std::shared_ptr<const NodeTopology> read_topology(const api::NodeResourceTopolog
     topology->kubelet_full_pcpus =
         topology->kubelet_static && api::value_or(kubelet->options, "full-pcpus-only") == "true";
   }
-  if (const auto reservation = read<api::NodeReservation>(annotations))
-    topology->reserved = topology->reserved | parse(reservation->reserved_cpus);
-  if (const auto system = read<api::SystemQosResource>(annotations);
+  if (const auto reservation = unread.read<api::NodeReservation>(annotations))
+    topology->reserved = topology->reserved | unread.parse(reservation->reserved_cpus,
+                                                           api::NodeReservation::kAnnotation, "reservedCPUs");
+  if (const auto system = unread.read<api::SystemQosResource>(annotations);
       system && system->cpuset_exclusive.value_or(true))
-    topology->reserved = topology->reserved | parse(system->cpuset);
+    topology->reserved =
+        topology->reserved | unread.parse(system->cpuset, api::SystemQosResource::kAnnotation, "cpuset");
 
   topology->policy = kubelet_policy(object.topology_policies);
-  topology->zones = read_zones(object.zones);
+  topology->zones = read_zones(object.zones, unread);
   const std::size_t cpu = topology->zones.resource(cpu_name());
   for (std::size_t i = 0; cpu != ZoneAmounts::kNowhere && i < topology->zones.zones.size(); ++i) {
     const CpuTopology::Zone* const zone = topology->cpus->zone(topology->zones.zones[i]);
@@ -160,7 +211,8 @@ std::shared_ptr<const NodeTopology> read_topology(const api::NodeResourceTopolog
     amount =
         std::max<std::int64_t>(amount - 1000 * std::int64_t{(zone->cpus & topology->reserved).size()}, 0);
   }
-  topology->ratios = read_ratios(annotations);
+  topology->ratios = read_ratios(annotations, unread);
+  topology->unread = unread.take();
   return topology;
 }
 
@@ -186,7 +238,8 @@ NumaNode make_numa_node(const api::Node* node, std::shared_ptr<const NodeTopolog
 
   const auto ratios = api::read_annotation<api::AmplificationRatios>(said.annotations);
   made.ratio_is_wrong = ratios.has_error();
-  const Ratios of_node = read_ratios(said.annotations).value_or(Ratios());
+  Unread unread;  // said by ratio_is_wrong
+  const Ratios of_node = read_ratios(said.annotations, unread).value_or(Ratios());
   made.cpu_ratio = ratio_of(of_node, cpu_name());
   made.ratios = reported != nullptr && reported->ratios ? *reported->ratios : of_node;
   made.zone_cpu_ratio = ratio_of(made.ratios, cpu_name());

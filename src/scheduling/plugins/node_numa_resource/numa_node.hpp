@@ -64,6 +64,7 @@ struct NodeTopology {
   NumaPolicy policy = NumaPolicy::none;
   ZoneAmounts zones;  // without the CPUs that are reserved
   std::optional<Ratios> ratios;
+  std::string unread;  // what of it cannot be used, by its keys; empty: nothing
 };
 
 /// Machines of one kind report the same CPUs: they are read once, for as long as somebody has them.

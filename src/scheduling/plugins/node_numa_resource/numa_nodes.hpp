@@ -8,6 +8,7 @@
 #include "koord/scheduling/cluster/node_table.hpp"
 #include "koord/scheduling/cluster/object_store.hpp"
 #include "koord/scheduling/cluster/row_slots.hpp"
+#include "koord/scheduling/plugin/complaints.hpp"
 #include "koord/scheduling/plugin/plugin.hpp"
 #include "scheduling/plugins/node_numa_resource/ledger.hpp"
 
@@ -44,9 +45,12 @@ class NumaNodes final : public ClusterObserver {
   /// Its topology or its node is another now.
   void renew(Row row, const api::Node* node, std::shared_ptr<const NodeTopology> topology);
   void count(Row row, const PodInfo& pod, std::shared_ptr<const Given> given);
+  std::shared_ptr<const NodeTopology> read(const api::NodeResourceTopology& object);
+  std::shared_ptr<const Given> read(const api::Pod& pod);
 
   NodeTable& nodes_;
   ObjectStore<api::NodeResourceTopology>& topologies_;
+  Complaints& complaints_;
   KnownCpus cpus_;
   RowSlots<OfRow> rows_;
   std::vector<bool> special_;

@@ -14,10 +14,14 @@ Ways::Ways(const NumaNode& node, const Ledger& ledger, const NodeView& view) {
     const Ledger::Holder* holder;
   };
   std::vector<Opened> opened;
-  if (open != nullptr)
-    for (const OpenRooms::Room& room : open->rooms)
+  if (open != nullptr) {
+    // Each is looked for among all who hold something, and is a ledger of its own.
+    const std::size_t most = std::max<std::size_t>(kMostLooks / (ledger.holders().size() + 1), 1);
+    left_out_ = open->rooms.size() > most;
+    for (const OpenRooms::Room& room : std::span(open->rooms).first(std::min(most, open->rooms.size())))
       if (const Ledger::Holder* const holder = ledger.find(room.reservation))
         opened.push_back({&room, holder});
+  }
 
   const auto is_open = [&](const PodInfo* pod) {
     return std::ranges::any_of(opened, [&](const Opened& each) { return each.holder->pod == pod; });

@@ -1,6 +1,8 @@
 // The ledger of reservations: see ledger.hpp.
 #include "scheduling/plugins/reservation/ledger.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -35,22 +37,6 @@ struct Promise {
 
 bool reads_more_than_labels(const api::ReservationOwner& owner) { return owner.object || owner.controller; }
 
-/// The uid of the reservation that the pod has room of; empty: of none. Who is one itself has none of
-/// another, so that nobody is in his own room.
-std::string reservation_of(const PodInfo& pod) {
-  if (operates_as_reservation(*pod.pod)) return {};
-  if (pod.pod->spec.node_name.empty()) {
-    const Given* const given = pod.kept.find<Given>();
-    return given != nullptr ? given->reservation : std::string();
-  }
-  const Promise* const promise = pod.kept.find<Promise>();
-  if (api::value_or(pod.pod->metadata.annotations, api::ReservationAllocated::kAnnotation).empty())
-    return promise != nullptr ? promise->reservation : std::string();
-  if (promise != nullptr) pod.kept.put(std::shared_ptr<Promise>());
-  auto said = api::read_annotation<api::ReservationAllocated>(pod.pod->metadata.annotations);
-  return said && *said ? std::move((*said)->uid) : std::string();
-}
-
 }  // namespace
 
 std::int64_t amount_of(const Amounts& amounts, ResourceId resource) {
@@ -62,7 +48,8 @@ std::int64_t Ledger::Entry::left(ResourceId resource) const {
   return pod == nullptr ? 0 : pod->requests[resource] - amount_of(counted_twice, resource);
 }
 
-Ledger::Ledger(const PluginContext& context) : nodes_(context.nodes), selectors_(context.selectors) {
+Ledger::Ledger(const PluginContext& context)
+    : nodes_(context.nodes), selectors_(context.selectors), complaints_(context.shared.get<Complaints>()) {
   context.objects.watch<api::Reservation>().on_change(
       [this](const api::Reservation* before, const api::Reservation* now) { object_changed(before, now); });
   context.observe(*this);
@@ -147,6 +134,33 @@ Amounts Ledger::counted_twice(const Requests& kept, const Taken& taken) const {
 
 // What changes
 
+/// The uid of the reservation that the pod has room of; empty: of none. Who is one itself has none of
+/// another, so that nobody is in his own room.
+std::string Ledger::reservation_of(const PodInfo& pod) const {
+  if (operates_as_reservation(*pod.pod)) return {};
+  if (pod.pod->spec.node_name.empty()) {
+    const Given* const given = pod.kept.find<Given>();
+    return given != nullptr ? given->reservation : std::string();
+  }
+  const Promise* const promise = pod.kept.find<Promise>();
+  if (api::value_or(pod.pod->metadata.annotations, api::ReservationAllocated::kAnnotation).empty())
+    return promise != nullptr ? promise->reservation : std::string();
+  if (promise != nullptr) pod.kept.put(std::shared_ptr<Promise>());
+  auto said = api::read_annotation<api::ReservationAllocated>(pod.pod->metadata.annotations);
+  if (!said)
+    complaints_.say("Pod", pod.pod->metadata,
+                    fmt::format("{}: it counts as if it had room of no reservation", said.error().message()));
+  return said && *said ? std::move((*said)->uid) : std::string();
+}
+
+/// By name, once.
+void Ledger::complain(std::string_view kind, const api::ObjectMeta& object, const Facts& facts) {
+  if (!facts.broken.empty())
+    complaints_.say(kind, object, fmt::format("{}: it serves no pod", facts.broken));
+  else if (!facts.unread.empty())
+    complaints_.say(kind, object, facts.unread);
+}
+
 Ledger::Entry& Ledger::entry(std::string_view uid) {
   std::unique_ptr<Entry>& place = entries_[std::string(uid)];
   if (!place) {
@@ -172,6 +186,7 @@ void Ledger::object_changed(const api::Reservation* before, const api::Reservati
   Entry& e = entry(now->metadata.uid);
   leave(e);
   e.facts.emplace(*now);
+  complain("Reservation", now->metadata, *e.facts);
   enter(e);
   count_anew(e);
 }
@@ -188,7 +203,12 @@ void Ledger::enter(Entry& e) {
       static const api::LabelSelector kAll;
       const PodSelectors::Term of{{}, &kAll, &*says.label_selector};
       if (auto selector = selectors_.selector({&of, 1})) {
-        by_labels_[selector->get()].push_back({&e, i});
+        std::vector<Place>& places = by_labels_[selector->get()];
+        // Of many terms that say the same, one is looked for.
+        if (!reads_more_than_labels(says) && !places.empty() && places.back().entry == &e &&
+            !reads_more_than_labels(terms[places.back().term].says))
+          continue;
+        places.push_back({&e, i});
         e.selectors.push_back(*std::move(selector));
       }
     } else if (says.object && !named_by(*says.object).empty()) {
@@ -203,21 +223,32 @@ void Ledger::enter(Entry& e) {
 
 void Ledger::leave(Entry& e) {
   if (!e.facts) return;
-  const auto without = [&](auto& places, const auto& key) {
-    const auto it = places.find(key);
-    if (it == places.end()) return;
-    std::erase_if(it->second, [&](const Place& place) { return place.entry == &e; });
-    if (it->second.empty()) places.erase(it);
+  const auto is_its = [&](const Place& place) { return place.entry == &e; };
+  // Each place once, however many terms say the same: it may be full of others'.
+  const auto without = [&](auto& places, auto keys) {
+    std::ranges::sort(keys);
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    for (const auto& key : keys) {
+      const auto it = places.find(key);
+      if (it == places.end()) continue;
+      std::erase_if(it->second, is_its);
+      if (it->second.empty()) places.erase(it);
+    }
   };
-  for (const PodSelectorRef& selector : e.selectors) without(by_labels_, selector.get());
-  e.selectors.clear();
   const bool counted = std::exchange(e.entered, false);
+  std::vector<const PodSelector*> selectors;
+  for (const PodSelectorRef& selector : e.selectors) selectors.push_back(selector.get());
+  std::vector<std::string> objects, controllers;
   for (const Owners::Term& term : e.facts->owners.terms()) {
     if (counted && reads_more_than_labels(term.says)) --other_terms_;
-    if (term.says.object) without(by_object_, std::string(named_by(*term.says.object)));
-    if (term.says.controller) without(by_controller_, std::string(named_by(term.says.controller->owner)));
+    if (term.says.object) objects.emplace_back(named_by(*term.says.object));
+    if (term.says.controller) controllers.emplace_back(named_by(term.says.controller->owner));
   }
-  std::erase_if(of_anybody_, [&](const Place& place) { return place.entry == &e; });
+  without(by_labels_, std::move(selectors));
+  e.selectors.clear();
+  if (!by_object_.empty()) without(by_object_, std::move(objects));
+  if (!by_controller_.empty()) without(by_controller_, std::move(controllers));
+  if (!of_anybody_.empty()) std::erase_if(of_anybody_, is_its);
 }
 
 /// What counts may be another now.
@@ -323,6 +354,7 @@ void Ledger::pod_added(Row row, const PodInfo& pod) {
 void Ledger::read_anew(Entry& e, const api::Pod& pod) {
   leave(e);
   e.facts.emplace(pod);
+  complain("Pod", pod.metadata, *e.facts);
   enter(e);
 }
 

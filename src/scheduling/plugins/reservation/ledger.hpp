@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "koord/scheduling/plugin/complaints.hpp"
 #include "koord/scheduling/plugin/plugin.hpp"
 #include "scheduling/plugins/reservation/rules/room.hpp"
 
@@ -113,6 +114,8 @@ class Ledger final : public ClusterObserver {
   };
   using Places = std::unordered_map<std::string, std::vector<Place>>;
 
+  void complain(std::string_view kind, const api::ObjectMeta& object, const Facts& facts);
+  std::string reservation_of(const PodInfo& pod) const;
   void object_changed(const api::Reservation* before, const api::Reservation* now);
   Entry& entry(std::string_view uid);
   void drop_if_unused(Entry& entry);
@@ -131,6 +134,7 @@ class Ledger final : public ClusterObserver {
   static constexpr std::size_t kLog = 4096;
   NodeTable& nodes_;
   PodSelectors& selectors_;
+  Complaints& complaints_;
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;  // by uid
   std::unordered_map<Row, std::vector<Entry*>> on_row_;
   std::unordered_map<std::string, Holder> holders_;  // by the pod's uid

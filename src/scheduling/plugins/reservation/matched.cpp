@@ -78,7 +78,12 @@ std::shared_ptr<const Matched> KeptMatches::find(const PodInfo& pod) {
 bool KeptMatches::repair(Kept& kept, const PodInfo& pod) const {
   if (kept.nodes != context_.nodes.newest_node_change()) return false;
   if (!kept.found) return kept.ledger == ledger_.version();
-  return ledger_.changed_since(kept.ledger, [&](Row row) { look_again(kept, pod, row); });
+  std::vector<Row> rows;  // each once: one with thousands of reservations may have changed as often
+  if (!ledger_.changed_since(kept.ledger, [&](Row row) { rows.push_back(row); })) return false;
+  std::ranges::sort(rows);
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  for (const Row row : rows) look_again(kept, pod, row);
+  return true;
 }
 
 void KeptMatches::look_again(Kept& kept, const PodInfo& pod, Row row) const {
@@ -132,6 +137,8 @@ bool IgnoredResources::has(std::string_view name) const {
 
 Rooms::Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine) : ledger_(ledger), view_(view) {
   for (const Ledger::Entry* e : mine) rooms_.push_back({e, {}, e->counted_twice, true});
+  Entries sorted = mine;
+  std::ranges::sort(sorted);
   const auto block = [&](const Amounts& more, const Amounts& less) {
     for (const Amount& a : more)
       if (const std::int64_t amount = a.amount - amount_of(less, a.resource); amount > 0)
@@ -140,7 +147,7 @@ Rooms::Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine) : 
   for (const PodInfo* pod : view.removed()) {
     const Ledger::Entry* const e = ledger.find(pod->pod->metadata.uid);
     if (is_reserve_pod(*pod->pod) || (e != nullptr && e->pod == pod)) {
-      if (e == nullptr || e->row != view.row() || std::ranges::find(mine, e) != mine.end()) continue;
+      if (e == nullptr || e->row != view.row() || std::ranges::binary_search(sorted, e)) continue;
       // Its pods stay: what counted once with it counts as theirs.
       Room& gone = room(*e);
       gone.gone = true;
@@ -170,31 +177,48 @@ std::int64_t Rooms::left(const Room& room, ResourceId resource) const {
   return std::max<std::int64_t>(room.entry->pod->requests[resource] - amount_of(room.twice, resource), 0);
 }
 
+/// What the node has left beside what all these reservations keep: summed once, as there may be thousands.
+Rooms::Wide Rooms::beside(ResourceId resource) const {
+  const auto known = std::ranges::find(beside_, resource, &Beside::resource);
+  if (known != beside_.end()) return known->free;
+  Wide free = Wide{view_.allocatable(resource)} - view_.used(resource);
+  for (const Amount& a : blocked_)
+    if (a.resource == resource) free -= a.amount;
+  for (const Room& room : rooms_)
+    if (room.mine) free -= left(room, resource);
+  beside_.push_back({resource, free});
+  return free;
+}
+
 std::vector<std::size_t> Rooms::short_of(std::span<const Amount> wanted, const Ledger::Entry* through) const {
+  const Room* const used = through != nullptr ? find(*through) : nullptr;
   std::vector<std::size_t> lacking;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const ResourceId resource = wanted[i].resource;
-    std::int64_t free = view_.allocatable(resource) - view_.used(resource);
-    for (const Amount& a : blocked_)
-      if (a.resource == resource) free -= a.amount;
-    for (const Room& room : rooms_) {
-      if (!room.mine) continue;
-      if (room.entry != through || !room.entry->facts->counts(ledger_.name(resource))) {
-        free -= left(room, resource);
-      } else {
-        // What is kept back inside of it is nobody's.
-        const std::int64_t back = amount_of(ledger_.numbered(room.entry->facts->reserved), resource);
-        free -= std::min(back, left(room, resource));
-      }
+    Wide free = beside(resource);
+    if (used != nullptr && used->mine && through->facts->counts(ledger_.name(resource))) {
+      // What is kept back inside of it is nobody's.
+      const std::int64_t back = amount_of(ledger_.numbered(through->facts->reserved), resource);
+      free += left(*used, resource) - std::min(back, left(*used, resource));
     }
     if (wanted[i].amount > free) lacking.push_back(i);
   }
   return lacking;
 }
 
-const Taken& Rooms::taken(const Ledger::Entry& e) const {
+const Rooms::Room* Rooms::find(const Ledger::Entry& e) const {
+  // Mostly they are asked for in their order.
+  for (const std::size_t next : {cursor_, cursor_ + 1})
+    if (next < rooms_.size() && rooms_[next].entry == &e) return &rooms_[cursor_ = next];
   const auto it = std::ranges::find(rooms_, &e, &Room::entry);
-  return it != rooms_.end() && it->taken ? *it->taken : e.taken;
+  if (it == rooms_.end()) return nullptr;
+  cursor_ = static_cast<std::size_t>(it - rooms_.begin());
+  return &*it;
+}
+
+const Taken& Rooms::taken(const Ledger::Entry& e) const {
+  const Room* const room = find(e);
+  return room != nullptr && room->taken ? *room->taken : e.taken;
 }
 
 }  // namespace koord::scheduling::reservation

@@ -92,13 +92,22 @@ class Rooms {
     bool mine;
     bool gone = false;  // its reserve pod is out of the view, and it is not the pod's
   };
+  __extension__ using Wide = __int128;  // amounts may be as large as a number can be
+  struct Beside {
+    ResourceId resource;
+    Wide free;
+  };
+  Wide beside(ResourceId resource) const;
   Room& room(const Ledger::Entry& entry);
+  const Room* find(const Ledger::Entry& entry) const;
   std::int64_t left(const Room& room, ResourceId resource) const;
 
   const Ledger& ledger_;
   const NodeView& view_;
   std::vector<Room> rooms_;
   Amounts blocked_;  // taken, though the view does not say so
+  mutable std::vector<Beside> beside_;
+  mutable std::size_t cursor_ = 0;
 };
 
 }  // namespace koord::scheduling::reservation

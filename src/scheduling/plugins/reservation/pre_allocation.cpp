@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "koord/api/koordinator/reservation.hpp"
@@ -25,7 +27,10 @@ void add(Amounts& to, const Requests& requests, std::int64_t sign) {
     if (amount == 0) return;
     const auto it = std::ranges::find(to, resource, &Amount::resource);
     if (it != to.end()) {
-      it->amount += sign * amount;
+      // What pods ask for may be as much as a number can be, each.
+      if (__builtin_add_overflow(it->amount, sign * amount, &it->amount))
+        it->amount =
+            sign > 0 ? std::numeric_limits<std::int64_t>::max() : -std::numeric_limits<std::int64_t>::max();
     } else {
       to.push_back({resource, sign * amount});
     }
@@ -146,9 +151,13 @@ std::shared_ptr<const Candidates> PreAllocation::find(const PodInfo& pod) const 
       if (term.says.label_selector) look_for(selecting(context_.selectors, *term.says.label_selector));
   }
   // Their labels may be others by now.
-  for (const Ledger::Holder* holder : e->holders)
-    for (const PodInfo* other : context_.nodes.pods(holder->row))
-      if (ledger_.holder(other->pod->metadata.uid) == holder) look_at(*other, holder->row, false);
+  std::set<Row> rows;
+  for (const Ledger::Holder* holder : e->holders) rows.insert(holder->row);
+  for (const Row row : rows)
+    for (const PodInfo* other : context_.nodes.pods(row))
+      if (const Ledger::Holder* const holder = ledger_.holder(other->pod->metadata.uid);
+          holder != nullptr && holder->of == e && holder->row == row)
+        look_at(*other, row, false);
   for (auto& [row, candidates] : on) {
     if (candidates.empty()) continue;
     put_in_order(candidates, r.from_cluster);
@@ -170,7 +179,10 @@ Chosen PreAllocation::choose_on(const NodeView& view, const Amounts& given_back,
   std::vector<std::int64_t> free;
   free.reserve(asked.wanted.size());
   for (const Amount& a : asked.wanted)
-    free.push_back(view.allocatable(a.resource) - view.used(a.resource) - amount_of(given_back, a.resource));
+    // The difference of what is there and used is a number; less what is given back it may be none.
+    free.push_back(std::max(view.allocatable(a.resource) - view.used(a.resource),
+                            -std::numeric_limits<std::int64_t>::max() + amount_of(given_back, a.resource)) -
+                   amount_of(given_back, a.resource));
   const RoomWanted room{
       .reservation = facts,
       .wanted = asked.wanted,

@@ -65,8 +65,9 @@ std::optional<api::Pod> ReservePods::placeholder(const api::Reservation& r) cons
   const bool available = is_available(r);
   if (!what_it_lacks(r).empty() || is_over(r) || (!r.status.node_name.empty() && !available))
     return std::nullopt;
-  std::optional<PodTemplate> of = pod_template(r);
-  if (!of) return std::nullopt;
+  auto read = pod_template(r);
+  if (!read || !*read) return std::nullopt;
+  std::optional<PodTemplate>& of = *read;
   api::Pod pod;
   pod.metadata.namespace_ = of->metadata.namespace_;
   pod.metadata.labels = std::move(of->metadata.labels);

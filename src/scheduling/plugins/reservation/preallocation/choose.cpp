@@ -46,7 +46,7 @@ class Choice {
     Names names;
     const std::vector<Amount> once = room_.counted_once(taken);
     for (std::size_t i = 0; i < room_.wanted.size(); ++i)
-      if (const Amount& a = room_.wanted[i]; a.amount > room_.free[i] + amount_of(once, a.resource))
+      if (const Amount& a = room_.wanted[i]; a.amount - amount_of(once, a.resource) > room_.free[i])
         names.insert(room_.name(a.resource));
     return names;
   }
@@ -81,15 +81,18 @@ class Choice {
   bool several() {
     api::ResourceList sum;
     for (const Candidate* c : chosen_.pods) add(sum, c->requests);
+    Taken taken = taken_by(chosen_.pods, r_);
     for (const Candidate& c : candidates_) {
       if (!concerns(c)) continue;
       api::ResourceList more = sum;
       add(more, c.requests);
-      std::vector<const Candidate*> with = chosen_.pods;
-      with.push_back(&c);
-      short_by_node_ = lacking(taken_by(with, r_));
+      Taken with = taken;
+      ++with.pods;
+      add(with.amounts, only(c.requests, r_.counted));
+      short_by_node_ = lacking(with);
       if (!fit_in(more, static_cast<std::int64_t>(chosen_.pods.size()))) continue;
-      chosen_.pods = std::move(with);
+      chosen_.pods.push_back(&c);
+      taken = std::move(with);
       sum = std::move(more);
       if (short_by_node_.empty()) return true;
     }

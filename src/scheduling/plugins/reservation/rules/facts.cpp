@@ -1,6 +1,8 @@
 // Facts of reservations: see facts.hpp.
 #include "scheduling/plugins/reservation/rules/facts.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "koord/api/koordinator/node.hpp"
@@ -30,16 +32,26 @@ seconds since(WallTime now, const api::Time& then) {
   return std::chrono::floor<seconds>(now).time_since_epoch() - then.at.time_since_epoch();
 }
 
-/// Whoever cannot read it takes nothing back.
-api::ResourceList reserved_in(const api::SymbolMap& annotations) {
-  auto said = api::read_annotation<api::NodeReservation>(annotations);
-  if (!said || !*said) return {};
-  api::ResourceList amounts = std::move((*said)->resources);
-  if ((*said)->reserved_cpus.empty()) return amounts;
-  const auto cpus = host::CpuSet::parse((*said)->reserved_cpus);
-  if (!cpus) return {};
+Result<api::ResourceList> reserved_in(const api::SymbolMap& annotations) {
+  KOORD_TRY(said, api::read_annotation<api::NodeReservation>(annotations));
+  if (!said) return api::ResourceList();
+  api::ResourceList amounts = std::move(said->resources);
+  if (said->reserved_cpus.empty()) return amounts;
+  const auto cpus = host::CpuSet::parse(said->reserved_cpus);
+  if (!cpus)
+    return Error(Code::invalid, fmt::format("{}: reservedCPUs: {}", api::NodeReservation::kAnnotation,
+                                            cpus.error().message()));
   amounts["cpu"] = api::Quantity::from_int(cpus->size());
   return amounts;
+}
+
+/// What an operator keeps back of it; whoever cannot read it takes nothing back.
+void read_reserved(const api::SymbolMap& annotations, Facts& facts) {
+  if (auto said = reserved_in(annotations)) {
+    facts.reserved = only(*said, facts.counted);
+  } else {
+    facts.unread = fmt::format("{}: nothing of it is kept back", said.error().message());
+  }
 }
 
 /// Of its resources those that the annotation names, if it names any.
@@ -66,11 +78,11 @@ bool runs(const api::Pod& pod) {
 
 KOORD_SCHEMA(PodTemplate, ROW(metadata), ROW(spec));
 
-std::optional<PodTemplate> pod_template(const api::Reservation& reservation) {
-  if (reservation.spec.template_.empty()) return std::nullopt;
+Result<std::optional<PodTemplate>> pod_template(const api::Reservation& reservation) {
+  if (reservation.spec.template_.empty()) return std::optional<PodTemplate>();
   auto read = api::decode<PodTemplate>(reservation.spec.template_.text);
-  if (!read) return std::nullopt;
-  return *std::move(read);
+  if (!read) return std::move(read).error().context("spec.template");
+  return std::optional(*std::move(read));
 }
 
 bool is_available(const api::Reservation& r) { return !r.status.node_name.empty() && is_in(r, "Available"); }
@@ -96,13 +108,22 @@ std::string_view what_it_lacks(const api::Reservation& r) {
   return {};
 }
 
-api::ResourceList kept_by(const api::Reservation& r) {
+namespace {
+
+Result<api::ResourceList> read_kept(const api::Reservation& r) {
   if (is_available(r)) return r.status.allocatable;
-  std::optional<PodTemplate> of = pod_template(r);
-  if (!of) return {};
+  KOORD_TRY(of, pod_template(r));
+  if (!of) return api::ResourceList();
   api::Pod pod;
   pod.spec = std::move(of->spec);
   return api::pod_requests(pod);
+}
+
+}  // namespace
+
+api::ResourceList kept_by(const api::Reservation& r) {
+  auto kept = read_kept(r);
+  return kept ? *std::move(kept) : api::ResourceList();
 }
 
 bool expires_now(const api::Reservation& r, WallTime now) {
@@ -130,7 +151,6 @@ Facts::Facts(const api::Reservation& r)
       uid(r.metadata.uid),
       node(r.status.node_name),
       labels(r.metadata.labels),
-      allocatable(kept_by(r)),
       order(api::reservation_order(r.metadata)),
       policy(policy_of(r)),
       available(is_available(r)),
@@ -143,10 +163,15 @@ Facts::Facts(const api::Reservation& r)
     from_cluster = r.spec.pre_allocation_policy->mode == "Cluster";
     several = r.spec.pre_allocation_policy->enable_multiple;
   }
+  if (auto kept = read_kept(r)) {
+    allocatable = *std::move(kept);
+  } else if (!is_over(r)) {
+    broken = fmt::format("{}, expected a pod's template", kept.error().message());
+  }
   for (const api::Taint& taint : r.spec.taints) taints.push_back(taint);
   for (const auto& [resource, amount] : allocatable) counted.push_back(resource);
   if (policy == Policy::restricted) restrict_to_options(r.metadata.annotations, *this);
-  reserved = only(reserved_in(r.metadata.annotations), counted);
+  read_reserved(r.metadata.annotations, *this);
   if (auto read = Owners::read(r.spec.owners)) {
     owners = *std::move(read);
   } else {
@@ -172,7 +197,7 @@ Facts::Facts(const api::Pod& pod)
       owned(!api::value_or(pod.metadata.annotations, api::kReservationCurrentOwner).empty()) {
   for (const auto& [resource, amount] : allocatable) counted.push_back(resource);
   restrict_to_options(pod.metadata.annotations, *this);
-  reserved = only(reserved_in(pod.metadata.annotations), counted);
+  read_reserved(pod.metadata.annotations, *this);
   auto said = api::read_annotation<api::ReservationOwners>(pod.metadata.annotations);
   if (!said) {
     broken = said.error().message();

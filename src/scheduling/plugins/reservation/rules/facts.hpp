@@ -20,8 +20,8 @@ struct PodTemplate {
   api::PodSpec spec;
   KOORD_STRUCT(PodTemplate);
 };
-/// Absent: there is none, or nobody can read it.
-std::optional<PodTemplate> pod_template(const api::Reservation& reservation);
+/// Absent: there is none. An error says why it cannot be read.
+Result<std::optional<PodTemplate>> pod_template(const api::Reservation& reservation);
 
 /// It is on a node, for its owners to use.
 bool is_available(const api::Reservation& reservation);
@@ -69,6 +69,8 @@ struct Facts {
   Owners owners;
   /// What cannot be read of it: it serves nobody then. Empty: nothing.
   std::string broken;
+  /// What of it is passed over as it cannot be read, and what follows. Empty: nothing.
+  std::string unread;
   api::ResourceList allocatable;
   /// What its pods have of it is counted of these: all that it keeps, or those that a Restricted one names.
   std::vector<Symbol> counted;
