@@ -42,7 +42,8 @@ class Cases(unittest.TestCase):
         cls.world = of.World(cls.api, NAMESPACE)
         cls.world.clean()
         cls.file = tempfile.NamedTemporaryFile("w", suffix=".yaml")
-        cls.file.write(of.configuration(cls.profile, schedulers.KUBECONFIG, gcIntervalSeconds=SOON, gcDurationSeconds=SOON))
+        cls.file.write(of.configuration(cls.profile, schedulers.KUBECONFIG, gcIntervalSeconds=SOON, gcDurationSeconds=SOON,
+                                          preAllocationConfig="{enableClusterMode: true}"))
         cls.file.flush()
         cls.start()
 
@@ -244,6 +245,66 @@ class Reservations(Cases):
         self.uses_none(self.placed("p"))
         self.assertNotIn("currentOwners", self.world.get("r")["status"])
         self.uses(self.placed("q", labels={"match": "yes"}), kept)
+
+    # -- reservations that take running pods' room over
+
+    def taking_over(self, name="r", cpu=6, required=True, **policy):
+        labels = {f"{DOMAIN}/pre-allocation-required": "true"} if required else {}
+        return reservation(name, {"cpu": cpu}, labels=labels, allocateOnce=False, allocatePolicy="Restricted", preAllocation=True,
+                           **({"preAllocationPolicy": policy} if policy else {}))
+
+    def took_over(self, *pods, **more):
+        """The reservation, once these pods, which run on, are its own."""
+        kept = self.world.available(self.taking_over(**more))
+        for one in pods:
+            name = one["metadata"]["name"]
+            self.watch.wait(f"{name} is in it", lambda known, name=name: said(known[name], of.ALLOCATED))
+            now = self.watch.pods[name]
+            self.assertEqual(now["metadata"]["uid"], one["metadata"]["uid"])
+            self.assertNotIn("deletionTimestamp", now["metadata"])
+            self.uses(now, kept)
+        self.world.is_used_by("r", *pods)
+        return kept
+
+    def test_a_running_owner_s_room_is_taken_over(self):
+        one = self.placed("p", {"cpu": 6})
+        other = self.placed("other", {"cpu": 1}, app="b")
+        kept = self.took_over(one)
+        self.assertEqual(self.world.get("r")["status"]["allocated"], {"cpu": "6"})
+        self.assertIsNone(said(self.watch.pods["other"], of.ALLOCATED))
+        self.assertEqual(other["spec"]["nodeName"], "n")
+        # It is kept when the pod has gone: for the next owner, and for nobody else.
+        schedulers.delete_now(self.world.connection, f"{self.world.pods}/p")
+        self.watch.wait_gone(["p"])
+        self.assertIn("Insufficient cpu", self.refused("q", {"cpu": 2}, app="b"))
+        self.uses(self.placed("next", {"cpu": 6}), kept)
+
+    def test_of_several_one_is_taken_over_unless_more_may_be(self):
+        for many, fits in ((False, False), (True, True)):
+            with self.subTest(many):
+                self.tearDown()
+                self.node()
+                pods = [self.placed(f"p{i}", {"cpu": 3}) for i in range(2)]
+                if fits:
+                    self.took_over(*pods, enableMultiple=many)
+                else:
+                    self.world.reserve(self.taking_over(enableMultiple=many))
+                    self.world.until("r", "fits nowhere", lambda status: any(
+                        c["reason"] == "Unschedulable" for c in status.get("conditions", [])))
+
+    def test_of_the_cluster_s_pods_those_that_say_so_are_taken_over(self):
+        may = {"pod.koordinator.sh/is-pre-allocatable": "true"}
+        strangers = self.placed("q", {"cpu": 2}, app="b")
+        one = self.placed("p", {"cpu": 6}, app="b", labels=may)
+        self.took_over(one, mode="Cluster")
+        self.assertIsNone(said(self.watch.pods["q"], of.ALLOCATED), strangers)
+
+    def test_without_the_cluster_s_mode_strangers_keep_their_room(self):
+        one = self.placed("p", {"cpu": 6}, app="b", labels={"pod.koordinator.sh/is-pre-allocatable": "true"})
+        self.world.reserve(self.taking_over())
+        self.world.until("r", "fits nowhere", lambda status: any(
+            c["reason"] == "Unschedulable" for c in status.get("conditions", [])))
+        self.assertIsNone(said(self.watch.pods["p"], of.ALLOCATED), one)
 
     # -- Koordinator's specs of host ports
 
