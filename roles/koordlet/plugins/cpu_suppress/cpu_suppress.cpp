@@ -39,6 +39,7 @@ constexpr std::string_view kBlind = "what the node uses, or who uses it, has not
 struct Pools {
   std::vector<host::CpuPlace> lsr, ls;  // CPUs of LSR pods, and those of nobody
   BestEffortCpus best_effort;           // all that best-effort work may ever have
+  std::vector<std::string> shared;      // groups below the best-effort folder that are not its
 };
 
 /// The CPUs that best-effort work has, out of the pools.
@@ -201,10 +202,24 @@ class CpuSuppress final : public Strategy {
     chosen_.reset();
     if (!topology()) return;
     pools_.best_effort = best_effort_cpus(*topology(), inventory);
+    pools_.shared = shared_groups(inventory);
     const OwnCpus& own = inventory.own_cpus;
     for (const host::CpuPlace& cpu : topology()->cpus)
       if (pools_.best_effort.cpus.contains(cpu.cpu))
         (own.lsr.contains(cpu.cpu) ? pools_.lsr : pools_.ls).push_back(cpu);
+  }
+
+  /// Pods that ask for nothing lie in the kubelet's best-effort folder whatever their class is: which CPUs
+  /// such a pod has of those that it may not be kept off is CPUSetAllocator's to say.
+  std::vector<std::string> shared_groups(const Inventory& inventory) const {
+    std::vector<std::string> groups;
+    if (inventory.node.static_cpu_policy || !context_.gates.enabled("CPUSetAllocator")) return groups;
+    for (const auto& pod : inventory.all_pods) {
+      if ((pod->qos != Qos::ls && !pod->cpus) || !inventory.in_best_effort(pod->group)) continue;
+      if (!pod->sandbox_group.empty()) groups.push_back(pod->sandbox_group);
+      for (const ContainerInfo& container : pod->containers) groups.push_back(container.group);
+    }
+    return groups;
   }
 
   const std::shared_ptr<const host::Topology>& topology() const { return tier_.topology(); }
@@ -327,7 +342,7 @@ class CpuSuppress final : public Strategy {
                   plan);
     Intent& intent = plan.want(Knob::cpuset_cpus, group.group, some, reason);
     intent.audit_reason = kAdjust;
-    intent.reach = {from, deepest(), {}};
+    intent.reach = {from, deepest(), pools_.shared};
     if (CpuSet all = below_parent(group.group, pools_.best_effort.cpus); !all.empty())
       intent.undo = std::move(all);
   }
@@ -362,6 +377,7 @@ class CpuSuppress final : public Strategy {
     Intent& intent = plan.want(Knob::cpuset_cpus, group, all, reason);
     intent.audit_reason = kAdjust;
     intent.reach = reach;
+    intent.reach.except = pools_.shared;
     intent.undo = all;
   }
 

@@ -202,10 +202,11 @@ class NodeNUMAResource final : public Plugin,
     auto& s = static_cast<State&>(state);
     const NumaNodes::OfRow& of = numa_.of(view.row());
     if (!asks_itself(s.demand) && of.node.plain()) return true;
+    if (!reservation.empty() && Ways::leaves_out(of.ledger, view, reservation)) return false;
     const Ways ways(of.node, of.ledger, view);
     const Ways::Way* const way = reservation.empty() ? &ways.beside() : ways.of(reservation);
     Plan plan;
-    if (way == nullptr) return !ways.left_out();
+    if (way == nullptr) return true;
     if (judge(s, view, ways, false, plan) != kPass || !plan.setting.concerned) return true;
     return room_of(*way, of.node, s.demand, plan.setting).lacks(plan.nodes).empty();
   }

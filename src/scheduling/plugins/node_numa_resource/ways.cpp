@@ -7,6 +7,23 @@
 
 namespace koord::scheduling::node_numa_resource {
 
+namespace {
+
+std::span<const OpenRooms::Room> looked_at(const Ledger& ledger, const OpenRooms& open) {
+  const std::size_t most = std::max<std::size_t>(Ways::kMostLooks / (ledger.holders().size() + 1), 1);
+  return std::span(open.rooms).first(std::min(most, open.rooms.size()));
+}
+
+}  // namespace
+
+bool Ways::leaves_out(const Ledger& ledger, const NodeView& view, std::string_view reservation) {
+  const OpenRooms* const open = view.slots().find<const OpenRooms>();
+  if (open == nullptr) return false;
+  const std::span<const OpenRooms::Room> some = looked_at(ledger, *open);
+  return some.size() < open->rooms.size() &&
+         std::ranges::find(some, reservation, &OpenRooms::Room::reservation) == some.end();
+}
+
 Ways::Ways(const NumaNode& node, const Ledger& ledger, const NodeView& view) {
   const OpenRooms* const open = view.slots().find<const OpenRooms>();
   struct Opened {
@@ -14,14 +31,10 @@ Ways::Ways(const NumaNode& node, const Ledger& ledger, const NodeView& view) {
     const Ledger::Holder* holder;
   };
   std::vector<Opened> opened;
-  if (open != nullptr) {
-    // Each is looked for among all who hold something, and is a ledger of its own.
-    const std::size_t most = std::max<std::size_t>(kMostLooks / (ledger.holders().size() + 1), 1);
-    left_out_ = open->rooms.size() > most;
-    for (const OpenRooms::Room& room : std::span(open->rooms).first(std::min(most, open->rooms.size())))
+  if (open != nullptr)
+    for (const OpenRooms::Room& room : looked_at(ledger, *open))
       if (const Ledger::Holder* const holder = ledger.find(room.reservation))
         opened.push_back({&room, holder});
-  }
 
   const auto is_open = [&](const PodInfo* pod) {
     return std::ranges::any_of(opened, [&](const Opened& each) { return each.holder->pod == pod; });

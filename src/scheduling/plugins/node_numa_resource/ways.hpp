@@ -26,8 +26,11 @@ class Ways {
   };
 
   /// Of open reservations only so many are looked at that this, times who holds something there, is not
-  /// exceeded, in the order in which they are used: 256 beside 511 pods.
-  static constexpr std::size_t kMostLooks = std::size_t{1} << 17;
+  /// exceeded, in the order in which they are used: 128 beside 127 pods. A machine with more is somebody's
+  /// mistake, and each is a ledger of its own.
+  static constexpr std::size_t kMostLooks = std::size_t{1} << 14;
+  /// The view opens the reservation to the pod, and it is one of the others.
+  static bool leaves_out(const Ledger& ledger, const NodeView& view, std::string_view reservation);
 
   Ways(const NumaNode& node, const Ledger& ledger, const NodeView& view);
   Ways(const Ways&) = delete;
@@ -43,8 +46,6 @@ class Ways {
   const Way& beside() const { return *beside_; }
   /// The one way is in all reservations and beside them.
   bool all_at_once() const { return all_at_once_; }
-  /// Not all that are open to the pod were looked at: a machine with that many is somebody's mistake.
-  bool left_out() const { return left_out_; }
   /// The pod wants a reservation.
   bool required() const { return required_; }
 
@@ -53,7 +54,7 @@ class Ways {
   std::deque<Ledger> made_;
   std::vector<Way> ways_;
   std::optional<Way> beside_;
-  bool required_ = false, all_at_once_ = false, left_out_ = false;
+  bool required_ = false, all_at_once_ = false;
 };
 
 }  // namespace koord::scheduling::node_numa_resource

@@ -155,6 +155,35 @@ TEST_CASE("Who shares makes room for a pod that gets CPUs, and gets them back", 
   CHECK(rig.kernel.cpus(ls.containers[0].group) == "0-15");
 }
 
+TEST_CASE("An LS pod that asks for nothing shares what is left, and best-effort work has the rest",
+          "[koordlet][hooks]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  const std::string policy = GENERATE("cfsQuota", "cpuset");
+  const bool allocates = GENERATE(true, false);
+  INFO(policy << (allocates ? "" : " without CPUSetAllocator"));
+  HooksRig rig(version);
+  rig.slo(true, policy, 100);
+  if (!allocates) REQUIRE(rig.gates.set("CPUSetAllocator=false").has_value());
+  rig.only({"CPUSetAllocator", "CPUSuppress"});
+  const std::string ls = rig.pod("ls", Qos::ls, {{"c"}}, {}, true).group + "/c";
+  const std::string be = rig.pod("be", Qos::be, {{"c"}}).group + "/c";
+  PodInfo& lsr = rig.pod("lsr", Qos::lsr, {{"c", 4000}});
+  lsr.cpus = *CpuSet::parse("4-7");
+  rig.inventory.own_cpus.lsr = *lsr.cpus;
+  ++rig.inventory.generation;
+  rig.ticks(5);
+  const auto of = [&](const std::string& group) { return *CpuSet::parse(rig.kernel.cpus(group)); };
+  CHECK(of(be).size() >= 15);
+  CHECK(of(ls) == (allocates ? of(be) - *lsr.cpus : of(be)));
+  // Where nobody is left to share with it has what there is, as everybody has.
+  lsr.cpus = *CpuSet::parse("0-15");
+  rig.inventory.own_cpus.lsr = *lsr.cpus;
+  ++rig.inventory.generation;
+  rig.ticks(5);
+  CHECK(of(ls) == of(be));
+  CHECK(rig.kernel.refused.empty());
+}
+
 TEST_CASE("Sets of CPUs grow from the roots down and shrink from the leaves up", "[koordlet][hooks]") {
   const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
   HooksRig rig(version);

@@ -42,14 +42,15 @@ class HooksRig : public QosRig {
 
   /// One more pod. Its groups hold what the kubelet writes: no more than is known to it.
   PodInfo& pod(const std::string& name, Qos qos, const std::vector<Container>& containers,
-               HookTerms terms = {}) {
+               HookTerms terms = {}, bool asks_for_nothing = false) {
+    const bool best_effort = qos == Qos::be || asks_for_nothing;
     auto pod = std::make_shared<PodInfo>();
     pod->uid = pod->name = name;
     pod->ns = "ns";
     pod->qos = qos;
     pod->phase = PodPhase::running;
-    pod->kube_qos = qos == Qos::be ? host::KubeQos::besteffort : host::KubeQos::burstable;
-    pod->group = fmt::format("kubepods/{}/pod{}", qos == Qos::be ? "besteffort" : "burstable", name);
+    pod->kube_qos = best_effort ? host::KubeQos::besteffort : host::KubeQos::burstable;
+    pod->group = fmt::format("kubepods/{}/pod{}", best_effort ? "besteffort" : "burstable", name);
     pod->terms.put(std::make_shared<const HookTerms>(std::move(terms)));
     kernel.group(pod->group).cpus = topology->online;
     std::int64_t sum = 0;
