@@ -9,6 +9,7 @@ namespace koord::scheduling::test {
 namespace {
 
 const int kMany = static_cast<int>(koord::test::hostile(10'000));
+const int kOnNode = koord::test::is_short() ? 300 : 10'000;
 
 struct Crowd : ReservedCpus {
   Crowd() {
@@ -185,7 +186,7 @@ TEST_CASE("ten thousand terms of owners say no more than one, and go with their 
 TEST_CASE("ten thousand reservations on one node cost pods that they are not for nothing") {
   Crowd world;
   std::vector<Reserved> all;
-  for (int i = 0; i < kMany; ++i)
+  for (int i = 0; i < kOnNode; ++i)
     all.push_back(world.put_on(
         make_reservation(fmt::format("r{:05}", i), "1m",
                          [](api::Reservation& r) {
@@ -194,8 +195,8 @@ TEST_CASE("ten thousand reservations on one node cost pods that they are not for
                                                    R"({"requests":{"cpu":"1m","memory":"1Mi"}}}]}})";
                          }),
         "n", {}));
-  CHECK(world.used(kCpu) == kMany);
-  CHECK(world.used(kPods) == kMany);
+  CHECK(world.used(kCpu) == kOnNode);
+  CHECK(world.used(kPods) == kOnNode);
   for (const char* name : {"first", "again"}) world.plain_pod(name);
   CHECK(world.plain_pod("plain") <= 2);
   // Its owners find them, and so does the next one when thousands have changed.
@@ -207,7 +208,7 @@ TEST_CASE("ten thousand reservations on one node cost pods that they are not for
     });
   };
   CHECK(ReservedCpus::what(world.put(crowded("owner"))) == "r00000 ");
-  for (int i = 0; i < kMany / 10; ++i)
+  for (int i = 0; i < kOnNode / 10; ++i)
     world.engine.put_object(
         changed(all[static_cast<std::size_t>(i)], [](auto& r) { r.metadata.labels["round"] = "1"; }));
   CHECK(world.put(crowded("next")).kind() == Decision::Kind::bind);
@@ -218,7 +219,7 @@ TEST_CASE("ten thousand reservations on one node cost pods that they are not for
 TEST_CASE("a thousand reservations with CPUs of one node are looked at as far as it is worth it") {
   Crowd world;
   world.machine("large", {.cpus = {2, 1, 256, 2}, .memory = "1000Gi"});
-  const int many = std::max(kMany / 10, 300);
+  const int many = koord::test::is_short() ? 150 : 1000;
   for (int i = 0; i < many; ++i)
     world.put_on(ReservedCpus::reservation(fmt::format("r{:04}", i), "1", "Restricted", {},
                                            [](api::Reservation& r) {
