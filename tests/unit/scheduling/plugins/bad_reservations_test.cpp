@@ -219,7 +219,7 @@ TEST_CASE("ten thousand reservations on one node cost pods that they are not for
 TEST_CASE("a thousand reservations with CPUs of one node are looked at as far as it is worth it") {
   Crowd world;
   world.machine("large", {.cpus = {2, 1, 256, 2}, .memory = "1000Gi"});
-  const int many = koord::test::is_short() ? 150 : 1000;
+  const int many = koord::test::is_short() ? 40 : 1000;
   for (int i = 0; i < many; ++i)
     world.put_on(ReservedCpus::reservation(fmt::format("r{:04}", i), "1", "Restricted", {},
                                            [](api::Reservation& r) {
