@@ -75,20 +75,23 @@ Demand read_demand(const PodInfo& info, const ResourceNames& names, BindPolicy d
   if (is_designated(pod))
     if (const auto given = given_by_annotations(pod); given && *given != nullptr) demand.designated = **given;
 
-  if (!may_have_cpus(pod)) return demand;
   const api::ResourceSpec said = spec->value_or(api::ResourceSpec());
+  demand.written = parse_exclusive(said.preferred_cpu_exclusive_policy.view());
+  if (!may_have_cpus(pod)) return demand;
   BindPolicy policy = said.preferred_cpu_bind_policy.empty()
                           ? default_policy
                           : bind_policy(said.preferred_cpu_bind_policy, default_policy);
-  if (!said.required_cpu_bind_policy.empty())
-    policy = bind_policy(said.required_cpu_bind_policy, default_policy);
+  const Symbol& must = said.required_cpu_bind_policy;
+  // A default that is none requires nothing.
+  const bool required = !must.empty() && (must != "Default" || default_policy != BindPolicy::none);
+  if (required) policy = bind_policy(must, default_policy);
   if (policy == BindPolicy::none) return demand;
   if (demand.cpu % 1000 != 0) return refuse(kNotWhole, StatusCode::unresolvable);
   if (demand.cpu == 0) return demand;
   demand.binds = true;
-  demand.required = said.required_cpu_bind_policy.empty() ? BindPolicy::none : policy;
+  demand.required = required ? policy : BindPolicy::none;
   demand.preferred = policy;
-  demand.exclusive = parse_exclusive(said.preferred_cpu_exclusive_policy.view());
+  demand.exclusive = demand.written;
   return demand;
 }
 

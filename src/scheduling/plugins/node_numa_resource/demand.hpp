@@ -22,6 +22,7 @@ struct Demand {
   BindPolicy required = BindPolicy::none;
   BindPolicy preferred = BindPolicy::none;  // the required one, if any
   Exclusive exclusive = Exclusive::none;
+  Exclusive written = Exclusive::none;  // what others see of it, also where the node binds it
   NumaPolicy policy = NumaPolicy::none;
   bool zones_apart = false;  // NumaQuestion::exclusive
   /// Set: this, and nothing else (a hint that is replayed).

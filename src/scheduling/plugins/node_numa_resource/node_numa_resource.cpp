@@ -8,7 +8,6 @@
 
 #include "koord/api/koordinator/cpus.hpp"
 #include "koord/api/koordinator/reservation.hpp"
-#include "koord/api/rules/pod_requests.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
@@ -18,6 +17,7 @@
 #include "scheduling/plugins/node_numa_resource/args.hpp"
 #include "scheduling/plugins/node_numa_resource/describe.hpp"
 #include "scheduling/plugins/node_numa_resource/ways.hpp"
+#include "scheduling/plugins/node_numa_resource/written.hpp"
 
 namespace koord::scheduling {
 
@@ -328,13 +328,13 @@ class NodeNUMAResource final : public Plugin,
   void open_up(const PodInfo& pod, const Ledger& ledger, NodeView& view) const;
   std::optional<VerdictId> lacks_amplified(const Demand& demand, const NumaNode& node, const Ledger& ledger,
                                            bool bound, const NodeView& view) const;
+  /// Of one that had memory nodes, none of which the machine has.
+  VerdictId lacks_zones(State& state, const NumaNode& node) const;
   const NumaChoice& choose(State& state, const NumaNode& node, const Ledger& ledger, NumaPolicy policy,
                            const NodeView& view) const;
   /// `reserved`: the pod itself counts on the row.
   VerdictId judge(State& state, const NodeView& view, const Ways& ways, bool reserved, Plan& plan) const;
   std::int32_t weigh(State& state, const NodeView& view) const;
-  std::string status_text(const api::Pod& pod, const Given& given) const;
-  static std::string spec_text(const api::Pod& pod, const Room::Binding& binding);
 
   PluginContext context_;
   NumaNodes& numa_;
@@ -364,6 +364,14 @@ std::optional<VerdictId> NodeNUMAResource::lacks_amplified(const Demand& demand,
   if (used >= bound_there) used += amplified(bound_there, node.cpu_ratio) - bound_there;
   if (asked > view.allocatable(kCpu) - used) return amplified_;
   return {};
+}
+
+VerdictId NodeNUMAResource::lacks_zones(State& state, const NumaNode& node) const {
+  std::vector<std::string> reasons;
+  for (const auto& [name, amount] : state.demand.amounts)
+    if (node.zones.resource(name) != ZoneAmounts::kNowhere)
+      reasons.push_back(fmt::format("Insufficient NUMA {}", name.view()));
+  return reasons.empty() ? kPass : state.reasons.verdict(std::move(reasons));
 }
 
 const NumaChoice& NodeNUMAResource::choose(State& state, const NumaNode& node, const Ledger& ledger,
@@ -418,6 +426,8 @@ VerdictId NodeNUMAResource::judge(State& state, const NodeView& view, const Ways
     if (demand.designated) {
       for (const Given::Zone& zone : demand.designated->zones)
         if (node.zones.zone(zone.id) != ZoneAmounts::kNowhere) plan.nodes |= NumaMask{1} << zone.id;
+      if (plan.nodes == 0 && !demand.designated->zones.empty())
+        if (const VerdictId id = lacks_zones(state, node); id != kPass) return id;
     } else {
       const NumaChoice& choice = choose(state, node, ledger, setting.policy, view);
       if (!choice.admitted) return state.reasons.verdict(choice.reasons);
@@ -442,7 +452,11 @@ std::int32_t NodeNUMAResource::weigh(State& state, const NodeView& view) const {
   const NumaNode& node = numa_.of(view.row()).node;
   const Setting setting = setting_of(demand, node);
   const bool bound = setting.binding.cpus;
-  if ((bound && !node.has_cpus()) || node.ratio_is_wrong) return 0;
+  if ((bound && !node.has_cpus()) || node.zone_ratio_is_wrong) return 0;
+  // As in Koordinator: how much more whole CPUs count is asked of the CPUs that are reported.
+  if (setting.policy == NumaPolicy::none && node.zone_cpu_ratio > 1 && demand.cpu > 0 &&
+      node.topology != nullptr && !node.has_cpus())
+    return 0;
   const Ways ways(node, numa_.of(view.row()).ledger, view);
   const Ledger& ledger = ways.all();
   const double ratio = node.zone_cpu_ratio;
@@ -532,7 +546,7 @@ Status NodeNUMAResource::reserve(PodAttempt& attempt) {
     return {StatusCode::unschedulable, fmt::format("{}", fmt::join(lacks, ", "))};
   }
   auto given = std::make_shared<Given>();
-  given->exclusive = demand.exclusive;
+  given->exclusive = demand.written;
   if (plan.nodes != 0) given->zones = room.shares(plan.nodes);
   if (plan.setting.binding.cpus) {
     auto cpus = room.pick(given->zones, node.strategy.value_or(default_strategy_));
@@ -546,37 +560,6 @@ Status NodeNUMAResource::reserve(PodAttempt& attempt) {
   attempt.keep(context_.index, std::move(written));
   if (!given->cpus.empty() || !given->zones.empty()) numa_.give(attempt.row, attempt.pod, std::move(given));
   return {};
-}
-
-/// Amounts in the form in which the pod asks for them.
-std::string NodeNUMAResource::status_text(const api::Pod& pod, const Given& given) const {
-  api::ResourceStatus status;
-  status.cpuset = given.cpus.to_string();
-  const api::ResourceList asked = given.zones.empty() ? api::ResourceList() : api::pod_requests(pod);
-  for (const Given::Zone& zone : given.zones) {
-    api::NumaNodeResource& of = status.numa_node_resources.emplace_back();
-    of.node = zone.id;
-    for (const auto& [name, amount] : zone.amounts) {
-      const api::Quantity* const as = asked.find(name.view());
-      const auto format = as != nullptr ? as->format() : api::Quantity::Format::decimal_si;
-      of.resources[name.view()] = name == cpu_name() ? api::Quantity::from_milli(amount, format)
-                                                     : api::Quantity::from_int(amount, format);
-    }
-  }
-  return api::encode_annotation(status);
-}
-
-/// With the policy that counted, where the pod leaves it open; empty: it says all.
-std::string NodeNUMAResource::spec_text(const api::Pod& pod, const Room::Binding& binding) {
-  const auto read = api::read_annotation<api::ResourceSpec>(pod.metadata.annotations);
-  api::ResourceSpec spec = read ? read->value_or(api::ResourceSpec()) : api::ResourceSpec();
-  const api::ResourceSpec before = spec;
-  const Symbol policy(to_string(binding.policy));
-  Symbol &required = spec.required_cpu_bind_policy, &preferred = spec.preferred_cpu_bind_policy;
-  if (binding.required && (required.empty() || required == "Default")) required = policy;
-  if (preferred == "Default") preferred = policy;
-  if (required.empty() && preferred.empty()) preferred = policy;
-  return spec == before ? std::string() : api::encode_annotation(spec);
 }
 
 }  // namespace

@@ -238,6 +238,7 @@ NumaNode make_numa_node(const api::Node* node, std::shared_ptr<const NodeTopolog
 
   const auto ratios = api::read_annotation<api::AmplificationRatios>(said.annotations);
   made.ratio_is_wrong = ratios.has_error();
+  made.zone_ratio_is_wrong = made.ratio_is_wrong && (reported == nullptr || !reported->ratios);
   Unread unread;  // said by ratio_is_wrong
   const Ratios of_node = read_ratios(said.annotations, unread).value_or(Ratios());
   made.cpu_ratio = ratio_of(of_node, cpu_name());

@@ -85,11 +85,12 @@ struct NumaNode {
   BindPolicy bind = BindPolicy::none;            // that all must keep
   NumaPolicy policy = NumaPolicy::none;
   std::optional<ZoneStrategy> strategy;
-  bool ratio_is_wrong = false;
-  double cpu_ratio = 1;       // as the Node says
-  double zone_cpu_ratio = 1;  // of what zones have
-  Ratios ratios;              // of the same
-  ZoneAmounts zones;          // amplified
+  bool ratio_is_wrong = false;       // the Node's cannot be read
+  bool zone_ratio_is_wrong = false;  // nor does the topology say any
+  double cpu_ratio = 1;              // as the Node says
+  double zone_cpu_ratio = 1;         // of what zones have
+  Ratios ratios;                     // of the same
+  ZoneAmounts zones;                 // amplified
 
   /// Nobody who does not ask for CPUs or memory nodes of his own is concerned.
   bool plain() const {

@@ -203,8 +203,11 @@ std::vector<std::string> Room::lacks(NumaMask nodes) const {
     for (const Wanted& wanted : wanted_)
       if (!is_enough(wanted, zones))
         reasons.push_back(fmt::format("Insufficient NUMA {}", wanted.name.view()));
-  if (!reasons.empty() || !binding_.cpus) return reasons;
-  if (const char* why = nodes == 0 ? lacks_cpus_anywhere() : lacks_cpus(zones)) reasons.emplace_back(why);
+  if (!reasons.empty()) return reasons;
+  const auto cpus = [&] { return nodes == 0 ? lacks_cpus_anywhere() : lacks_cpus(zones); };
+  const bool had = demand_.designated && !demand_.designated->cpus.empty();
+  // Who had CPUs of his own gets them, or does not come here.
+  if (const char* why = binding_.cpus ? cpus() : had ? kTooFew : nullptr) reasons.emplace_back(why);
   return reasons;
 }
 

@@ -380,6 +380,21 @@ TEST_CASE("a hint has a pod get again what its annotations say") {
   CHECK(world.refused(again("b", R"({"cpuset":"12-15"})")) == "not enough cpus available to satisfy request");
   CHECK(world.refused(again("b", R"({"cpuset":"13-15"})")) == "not enough cpus available to satisfy request");
   CHECK(NumaWorld::given(world.put(lsr_pod("c", "4"))) == R"({"cpuset":"16-19"})");
+
+  // All of it or nothing.
+  const auto shares = [&](const char* status, std::string_view qos) {
+    Marks marks = hint;
+    marks.push_back(resource_status(status));
+    marks.push_back(numa_spec("Restricted"));
+    return make_pod("d", "2", "1Gi", numa_pod(qos, marks));
+  };
+  const char* const kShare =
+      R"({"cpuset":"20-21","numaNodeResources":[{"node":1,"resources":{"cpu":"2","memory":"1Gi"}}]})";
+  CHECK(world.refused(shares(kShare, "LSR")).empty());
+  CHECK(world.refused(shares(kShare, "LS")) == "not enough cpus available to satisfy request");
+  CHECK(world.refused(shares(
+            R"({"cpuset":"20-21","numaNodeResources":[{"node":7,"resources":{"cpu":"2","memory":"1Gi"}}]})",
+            "LSR")) == "Insufficient NUMA cpu; Insufficient NUMA memory");
 }
 
 TEST_CASE("emptier nodes score more, and fuller ones where the arguments say so") {
@@ -401,6 +416,76 @@ TEST_CASE("emptier nodes score more, and fuller ones where the arguments say so"
     CHECK(
         NumaWorld::given(world.put(make_pod("p", "4", "8Gi", numa_pod("LS", {numa_spec("SingleNUMANode")}))))
             .find(most ? R"("node":0)" : R"("node":1)") != std::string::npos);
+  }
+}
+
+TEST_CASE("what cannot be known of an amplified node scores nothing") {
+  const char* const kRatio = "node.koordinator.sh/resource-amplification-ratio";
+  struct Row {
+    const char *name, *of_node, *of_topology, *cpus, *cpu;
+    int score;
+  };
+  // 16 of 64 GiB and, in the last rows, 8 of 32 CPUs.
+  const Row rows[] = {
+      {"the node's ratios cannot be read", "cpu", "", "", "", 0},
+      {"and the topology has its own", "cpu", R"({"cpu":1.5})", "", "", (100 + 75) / 2},
+      {"the topology's cannot be read", "", "cpu", "", "", (100 + 75) / 2},
+      {"its CPUs are known", "", R"({"cpu":1.5})", "", "8", 75},
+      {"its CPUs are not known", "", R"({"cpu":1.5})", "{}", "8", 0},
+      {"and are not asked for", "", R"({"cpu":1.5})", "{}", "", (100 + 75) / 2},
+      {"and it is not amplified", "", "", "{}", "8", 75},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    NumaMachine machine;
+    if (*row.of_node != '\0') machine.annotations.emplace_back(kRatio, row.of_node);
+    if (*row.of_topology != '\0') machine.reported.emplace_back(kRatio, row.of_topology);
+    if (*row.cpus != '\0') machine.reported.emplace_back("node.koordinator.sh/cpu-topology", row.cpus);
+    NumaWorld world;
+    world.machine("n", machine);
+    CHECK(world.score(make_pod("p", row.cpu, "16Gi")) == row.score);
+  }
+}
+
+TEST_CASE("what memory nodes do not have is not asked of them, whatever annotations say") {
+  NumaWorld world;
+  world.machine("n", {.labels = policy_label("Restricted"),
+                      .annotations = {{"node.koordinator.sh/resource-amplification-ratio", "cpu"}}});
+  const Marks says{
+      resource_status(R"({"numaNodeResources":[{"node":0,"resources":{"hugepages-2Mi":"2Mi"}}]})")};
+  world.engine.put_pod(make_pod("there", "1", "1Gi", numa_pod("LS", says, "n")));
+  CHECK(world.refused(make_pod("p", "", "1Gi", [](api::Pod& p) {
+    p.spec.containers[0].resources.requests["hugepages-2Mi"] = api::Quantity::must("2Mi");
+  })) == "");
+}
+
+TEST_CASE("a default bind policy that is none requires nothing") {
+  for (const bool none : {false, true}) {
+    NumaWorld world(
+        none
+            ? R"({"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"NodeNUMAResourceArgs","defaultCPUBindPolicy":""})"
+            : "");
+    world.machine("n", {});
+    const Marks marks{
+        resource_spec(R"({"requiredCPUBindPolicy":"Default","preferredCPUBindPolicy":"SpreadByPCPUs"})")};
+    CHECK(NumaWorld::given(world.put(lsr_pod("p", "2", marks))) ==
+          (none ? R"({"cpuset":"0,2"})" : R"({"cpuset":"0-1"})"));
+  }
+}
+
+TEST_CASE(
+    "who wants to be alone is seen so from when CPUs are chosen for him, also where the node binds him") {
+  // A pod of the same kind goes to the other memory node, before and after the first one is bound.
+  for (const bool bound : {false, true}) {
+    INFO("bound " << bound);
+    NumaWorld world;
+    world.machine("n", {.labels = {{"node.koordinator.sh/cpu-bind-policy", "SpreadByPCPUs"},
+                                   {"node.koordinator.sh/numa-allocate-strategy", "MostAllocated"}}});
+    const Marks alone{resource_spec(R"({"preferredCPUExclusivePolicy":"NUMANodeLevel"})")};
+    const Decision first = world.put(make_pod("first", "2", "1Gi", numa_pod("LS", alone)));
+    CHECK(NumaWorld::given(first) == R"({"cpuset":"0,2"})");
+    if (bound) world.engine.put_pod(NumaWorld::bound(first));
+    CHECK(NumaWorld::given(world.put(lsr_pod("second", "2", alone))) == R"({"cpuset":"16,18"})");
   }
 }
 
