@@ -115,9 +115,9 @@ tier_threads() {
 tier_release() {
   run_check release build
   run_check static static-check
-  # What clang does wrong with coroutines on two threads shows with optimisation only; the scheduler's oracle takes ten
+  # What clang does wrong with coroutines on two threads shows with optimisation only; the scheduler's oracles take ten
   # times the steps.
-  run_meson_tests optimised build async scheduler_reference
+  run_meson_tests optimised build async scheduler_reference scheduler_reference_reserved scheduler_reference_numa
 }
 
 tier_attack() { run_check attack attack --short; }

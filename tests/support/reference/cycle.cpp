@@ -4,12 +4,13 @@
 #include <algorithm>
 
 #include "support/reference/load_aware.hpp"
+#include "support/reference/numa.hpp"
 #include "support/reference/reservations.hpp"
 
 namespace koord::reference {
 
 Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state,
-             const Reservations* reservations)
+             const Reservations* reservations, const Numa* numa)
     : cluster_(cluster),
       config_(config),
       pod_(pod),
@@ -20,6 +21,7 @@ Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, 
                             std::find(config.filters.begin(), config.filters.end(), "Reservation")
                         ? reservations
                         : nullptr),
+      numa_(numa),
       binding_(std::make_shared<const VolumeBinding>(cluster, pod)) {
   if (reservations_ != nullptr && !reservations_->error().empty()) {
     error_ = reservations_->error();
@@ -32,6 +34,11 @@ Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, 
       if (!error_.empty()) break;
     }
     if (plugin == "NodeAffinity") name_nodes();
+    if (plugin == "NodeNUMAResource" && numa_ != nullptr) {
+      rejected_ = numa_->rejected();
+      error_ = numa_->error();
+      if (!error_.empty()) break;
+    }
     if (VolumeFilters::knows(plugin)) rejected_ = volumes_.rejected(plugin);
     if (rejected_.empty()) continue;
     rejected_by_ = plugin;
@@ -116,6 +123,8 @@ Filtered Cycle::filter_as_it_is(const NodeState& node) const {
       rejected = binding_->filter(*node.node);
     } else if (plugin == "Reservation") {
       if (reservations_ != nullptr) rejected = reservations_->filter(node);
+    } else if (plugin == "NodeNUMAResource") {
+      if (numa_ != nullptr) rejected = numa_->filter(node);
     } else if (plugin == "LoadAwareScheduling") {
       rejected = load_filter(cluster_, config_.load, *pod_.pod, *node.node);
     } else {

@@ -8,14 +8,15 @@
 
 namespace koord::reference {
 
+class Numa;
 class Reservations;
 
 /// What PreFilter leaves behind. A copy can be asked about a node as if pods came or went.
 class Cycle {
  public:
-  /// `reservations`: of the pod, nullptr: nobody has a say about them. They outlive the cycle.
+  /// `reservations`, `numa`: of the pod, nullptr: nobody has a say about them. They outlive the cycle.
   Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state,
-        const Reservations* reservations = nullptr);
+        const Reservations* reservations = nullptr, const Numa* numa = nullptr);
 
   /// Set: no node is looked at, because of this plugin.
   const std::string& rejected() const { return rejected_; }
@@ -43,7 +44,8 @@ class Cycle {
   SpreadFilter spread_;
   AffinityFilter affinity_;
   VolumeFilters volumes_;
-  const Reservations* reservations_;              // nullptr as above
+  const Reservations* reservations_;  // nullptr as above
+  const Numa* numa_;
   std::shared_ptr<const VolumeBinding> binding_;  // of copies the same: pods on nodes do not change it
   std::string rejected_, rejected_by_, error_;
   std::optional<std::set<Symbol>> named_;  // the only nodes to look at

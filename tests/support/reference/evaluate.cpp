@@ -8,6 +8,7 @@
 
 #include "support/reference/cycle.hpp"
 #include "support/reference/load_aware.hpp"
+#include "support/reference/numa.hpp"
 #include "support/reference/reservations.hpp"
 #include "support/reference/volume_binding.hpp"
 
@@ -27,15 +28,17 @@ std::string message_of(const Answer& answer) {
 }
 
 void score(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state,
-           const Reservations& reservations, const Feasible& feasible, Answer& answer) {
+           const Reservations& reservations, const Numa& numa, const Feasible& feasible, Answer& answer) {
   const Counted counted(pod);
   for (const auto& [plugin, weight] : config.scores) {
     const bool spread = plugin == "PodTopologySpread", affinity = plugin == "InterPodAffinity",
-               load = plugin == "LoadAwareScheduling", reservation = plugin == "Reservation";
+               load = plugin == "LoadAwareScheduling", reservation = plugin == "Reservation",
+               zones = plugin == "NodeNUMAResource";
     const RawScores raw = spread        ? spread_scores(cluster, config, pod, state, feasible)
                           : affinity    ? affinity_scores(cluster, config, pod, state, feasible)
                           : load        ? load_scores(cluster, config.load, pod, feasible)
                           : reservation ? reservations.scores(feasible)
+                          : zones       ? numa.scores(feasible)
                                         : score_nodes(plugin, config, counted, state, feasible);
     if (!raw) continue;
     std::vector<std::int64_t> scores = *raw;
@@ -45,7 +48,7 @@ void score(const Cluster& cluster, const Config& config, const api::Pod& pod, co
       normalize_affinity(scores);
     else if (reservation)
       Reservations::normalize(scores);
-    else if (!load)
+    else if (!load && !zones)
       normalize(plugin, scores);
     for (std::size_t i = 0; i < feasible.size(); ++i) {
       NodeAnswer& node = answer.nodes[feasible[i]->node->metadata.name];
@@ -66,7 +69,8 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
   State state = state_of(cluster);
   const Reservations reservations(cluster, config, pod);
   reservations.put_on(state);
-  const Cycle cycle(cluster, config, pod, state, &reservations);
+  const Numa numa(cluster, config, pod);
+  const Cycle cycle(cluster, config, pod, state, &reservations, &numa);
   if (!cycle.error().empty()) {
     answer.error = answer.message = cycle.error();
     return answer;
@@ -97,7 +101,7 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
     answer.message = message_of(answer);
     answer.about_reservations = reservations.about(answer);
   }
-  score(cluster, config, pod, state, reservations, feasible, answer);
+  score(cluster, config, pod, state, reservations, numa, feasible, answer);
   for (const NodeState* n : feasible)
     answer.nodes[n->node->metadata.name].reservations = reservations.nominated(*n);
   if (extended != nullptr)
@@ -113,6 +117,17 @@ std::optional<Assumed> assumed_on(const Cluster& cluster, const Config& config, 
       !volumes.waits())
     return std::nullopt;
   return volumes.assumed_on(node);
+}
+
+std::optional<NumaWritten> numa_written(const Cluster& cluster, const Config& config, const api::Pod& pod,
+                                        const api::Node& node) {
+  const Numa numa(cluster, config, pod);
+  const NodeState state{&node, {}};
+  const auto gift = numa.gift(state);
+  if (!gift) return std::nullopt;
+  NumaWritten written{gift->cpus, gift->zones, {}, false};
+  written.bind = numa.binding(state, written.required);
+  return written;
 }
 
 }  // namespace koord::reference

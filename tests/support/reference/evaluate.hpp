@@ -29,6 +29,7 @@
 #include "koord/api/types/storage_v1/csi_storage_capacity.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
 #include "koord/api/types/storage_v1/volume_attachment.hpp"
+#include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 
 // Of the tree it includes koord/api and koord/base alone, so that it shares no mistake with the engine.
 namespace koord::reference {
@@ -63,6 +64,7 @@ struct Cluster {
   ByKey<api::VolumeAttachment> attachments;
   ByKey<api::NodeMetric> node_metrics;
   ByKey<api::Reservation> reservations;
+  ByKey<api::NodeResourceTopology> topologies;
   /// Nodes that were chosen for reservations which do not say so yet, by uid.
   std::map<std::string, std::string> placed;
   /// When pods were assumed, by key, of those in `pods` that do not say since when they are scheduled.
@@ -89,6 +91,13 @@ struct LoadArgs {
   std::int64_t after_scheduled = 0, after_initialized = 0;
   std::optional<LoadAggregation> aggregated;  // of thresholds
   std::optional<LoadAggregation> scored;      // of scores; without thresholds
+};
+
+/// The arguments of Koordinator's NodeNUMAResource, with its defaults.
+struct NumaArgs {
+  std::string bind = "FullPCPUs";         // of pods that say no policy; "": they are not bound
+  bool most = false, zones_most = false;  // MostAllocated, of nodes and of memory nodes
+  std::map<std::string, std::int64_t> resources = {{"cpu", 1}, {"memory", 1}};
 };
 
 struct Rejection {
@@ -137,6 +146,7 @@ struct Config {
   std::int64_t hard_pod_affinity_weight = 1;
   bool ignore_preferred_terms_of_existing_pods = false;
   LoadArgs load;
+  NumaArgs numa;
   std::set<std::string> unreserved_resources;  // that Reservation does not look at
   std::optional<Extended> extended;
 };
@@ -169,6 +179,18 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
 /// What is assumed for a pod that goes to this node; absent: nothing waits for a pod of its volumes.
 std::optional<Assumed> assumed_on(const Cluster& cluster, const Config& config, const api::Pod& pod,
                                   const api::Node& node);
+
+/// What NodeNUMAResource writes into a pod that goes to this node.
+struct NumaWritten {
+  std::set<int> cpus;
+  std::map<int, std::map<std::string, std::int64_t>> zones;  // by memory node: cpu in milli
+  /// How its CPUs are bound, and whether they have to be; "": they are not.
+  std::string bind;
+  bool required = false;
+};
+/// Absent: nothing is written.
+std::optional<NumaWritten> numa_written(const Cluster& cluster, const Config& config, const api::Pod& pod,
+                                        const api::Node& node);
 
 struct Preemption {
   struct Candidate {

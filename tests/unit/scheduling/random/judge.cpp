@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "koord/api/schema/codec.hpp"
+#include "random/answers.hpp"
 #include "random/random_world.hpp"
 #include "support/reference/matching.hpp"
 
@@ -12,35 +13,6 @@ namespace koord::scheduling::test {
 namespace {
 
 constexpr int kRounds = 12;
-
-std::string text(const std::optional<reference::Rejection>& rejected) {
-  if (!rejected) return "feasible";
-  return fmt::format("{}{} {}", rejected->plugin, rejected->unresolvable ? ", unresolvable," : "",
-                     rejected->reasons);
-}
-
-std::optional<reference::Rejection> rejection(const Profile& profile, const Verdict& verdict) {
-  reference::Rejection out{
-      verdict.plugin == kNoPlugin ? "" : std::string(profile.plugin_name(verdict.plugin)),
-      verdict.unresolvable, verdict.reasons};
-  std::sort(out.reasons.begin(), out.reasons.end());
-  return out;
-}
-
-/// " NAME FINAL (RAW)" of each plugin that has a say; one that gives every node nothing may also have none.
-std::string scores(std::map<std::string, reference::NodeAnswer::Score> all) {
-  std::string text;
-  for (const auto& [plugin, s] : all)
-    if (s.final != 0) text += fmt::format(" {} {} ({})", plugin, s.final, s.raw);
-  return text;
-}
-std::string scores(const reference::NodeAnswer& node) { return scores(node.scores); }
-std::string scores(const Profile& profile, const Explanation& said) {
-  std::map<std::string, reference::NodeAnswer::Score> all;
-  for (const ScoreDetail& s : said.scores)
-    all[std::string(profile.plugin_name(s.plugin))] = {s.raw, s.normalized * s.weight};
-  return scores(std::move(all));
-}
 
 }  // namespace
 
@@ -168,7 +140,7 @@ std::string RandomWorld::wrong_choice(const api::Pod& pod, const std::string& no
   for (const auto& [name, each] : expected.nodes)
     if (!each.rejected && each.final > best) {
       best = each.final;
-      best_scores = fmt::format("{}{}", name, scores(each));
+      best_scores = fmt::format("{}{}", name, scores(each.scores));
     }
   const auto at = expected.nodes.find(node);
   const auto nominated = expected.nodes.find(pod.status.nominated_node_name.str());
@@ -180,7 +152,7 @@ std::string RandomWorld::wrong_choice(const api::Pod& pod, const std::string& no
   if (keeps && at != nominated) return fmt::format("bound to {}, nominated to {}", node, nominated->first);
   if (!keeps && expected.feasible > 1 && at->second.final != best)
     return fmt::format("bound to {}, of score {}:{}\n  best is {}: {}", node, at->second.final,
-                       scores(at->second), best, best_scores);
+                       scores(at->second.scores), best, best_scores);
   return {};
 }
 
@@ -263,7 +235,7 @@ void RandomWorld::compare(const api::Pod& probe, const Profile& profile) {
     for (const auto& [plugin, s] : at->second.scores) met_[plugin].scored += s.final > 0;
     // One feasible node is not scored.
     if (rejected || expected.feasible == 1) continue;
-    const std::string ours = scores(profile, state.explain(row)), theirs = scores(at->second);
+    const std::string ours = scores(profile, state.explain(row)), theirs = scores(at->second.scores);
     if (state.score(row) != at->second.final || ours != theirs)
       return tell(probe, fmt::format("{}:\n  engine: {} of{}\n  oracle: {} of{}", name, state.score(row),
                                      ours, at->second.final, theirs));

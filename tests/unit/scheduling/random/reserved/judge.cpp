@@ -6,6 +6,7 @@
 #include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/scheduling/classes/class_state.hpp"
+#include "random/answers.hpp"
 #include "random/reserved/reserved_world.hpp"
 #include "scheduling/plugins/reservation/control/upkeep.hpp"
 #include "support/reference/matching.hpp"
@@ -14,34 +15,6 @@
 namespace koord::scheduling::test {
 
 namespace {
-
-std::string text(const std::optional<reference::Rejection>& rejected) {
-  if (!rejected) return "feasible";
-  return fmt::format("{}{} {}", rejected->plugin, rejected->unresolvable ? ", unresolvable," : "",
-                     rejected->reasons);
-}
-
-std::optional<reference::Rejection> rejection(const Profile& profile, const Verdict& verdict) {
-  reference::Rejection out{
-      verdict.plugin == kNoPlugin ? "" : std::string(profile.plugin_name(verdict.plugin)),
-      verdict.unresolvable, verdict.reasons};
-  std::ranges::sort(out.reasons);
-  return out;
-}
-
-/// Of each plugin that gives anything.
-std::string scores(const std::map<std::string, reference::NodeAnswer::Score>& all) {
-  std::string text;
-  for (const auto& [plugin, s] : all)
-    if (s.final != 0) text += fmt::format(" {} {} ({})", plugin, s.final, s.raw);
-  return text;
-}
-std::string scores(const Profile& profile, const Explanation& said) {
-  std::map<std::string, reference::NodeAnswer::Score> all;
-  for (const ScoreDetail& s : said.scores)
-    all[std::string(profile.plugin_name(s.plugin))] = {s.raw, s.normalized * s.weight};
-  return scores(all);
-}
 
 /// The parts of a list, whose order nobody promises.
 std::multiset<std::string> parts(std::string_view list) {
