@@ -21,6 +21,7 @@ namespace {
 
 // Of a cluster whose pods have more different labels than these, each is matched anew.
 constexpr std::size_t kMostLabelSets = 4096;
+constexpr std::size_t kFew = 8;
 
 bool before(const Ledger::Entry* a, const Ledger::Entry* b) {
   const auto key = [](const Ledger::Entry* e) {
@@ -137,8 +138,14 @@ bool IgnoredResources::has(std::string_view name) const {
 
 Rooms::Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine) : ledger_(ledger), view_(view) {
   for (const Ledger::Entry* e : mine) rooms_.push_back({e, {}, e->counted_twice, true});
-  Entries sorted = mine;
-  std::ranges::sort(sorted);
+  Entries sorted;  // where they are many
+  if (mine.size() > kFew) {
+    sorted = mine;
+    std::ranges::sort(sorted);
+  }
+  const auto is_mine = [&](const Ledger::Entry* e) {
+    return sorted.empty() ? std::ranges::find(mine, e) != mine.end() : std::ranges::binary_search(sorted, e);
+  };
   const auto block = [&](const Amounts& more, const Amounts& less) {
     for (const Amount& a : more)
       if (const std::int64_t amount = a.amount - amount_of(less, a.resource); amount > 0)
@@ -147,7 +154,7 @@ Rooms::Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine) : 
   for (const PodInfo* pod : view.removed()) {
     const Ledger::Entry* const e = ledger.find(pod->pod->metadata.uid);
     if (is_reserve_pod(*pod->pod) || (e != nullptr && e->pod == pod)) {
-      if (e == nullptr || e->row != view.row() || std::ranges::binary_search(sorted, e)) continue;
+      if (e == nullptr || e->row != view.row() || is_mine(e)) continue;
       // Its pods stay: what counted once with it counts as theirs.
       Room& gone = room(*e);
       gone.gone = true;
