@@ -109,6 +109,7 @@ void Engine::set_profiles(std::vector<Profile> profiles) {
     timed_.insert(timed_.end(), p.timed.begin(), p.timed.end());
     for (const Profile::Named& named : p.plugins) {
       if (auto* told = dynamic_cast<ForgetPlugin*>(named.plugin.get())) forgetting_.push_back(told);
+      if (auto* told = dynamic_cast<EveryPodPlugin*>(named.plugin.get())) every_pod_.push_back(told);
       auto* next = dynamic_cast<NextPodPlugin*>(named.plugin.get());
       if (next == nullptr || next_pod_ != nullptr) continue;
       next_pod_ = next;
@@ -198,6 +199,9 @@ std::string_view Engine::take_pod(std::shared_ptr<const api::Pod> pod) {
   forget_resources();
   if (transforms_) pod = transforms_->pod(std::move(pod));
   if (options_.foreign_nominations) follow_foreign(pod);
+  if (!every_pod_.empty() && !is_placeholder(*pod))
+    for (EveryPodPlugin* plugin : every_pod_)
+      is_finished(*pod) ? plugin->pod_left(*pod) : plugin->pod_seen(pod);
   std::string key = pod_key(*pod);
   auto it = pods_.find(key);
   if (it != pods_.end() && it->second->info.pod->metadata.uid != pod->metadata.uid) {
@@ -442,6 +446,7 @@ void Engine::remove_pod(const api::Pod& pod) {
   const Handling handling(*this, pod.spec.node_name.empty() ? "UnschedulablePodDelete" : "AssignedPodDelete");
   if (transforms_) transforms_->gone(pod.metadata);
   drop_foreign(pod.metadata.uid);
+  for (EveryPodPlugin* plugin : every_pod_) plugin->pod_left(pod);
   auto it = pods_.find(pod_key(pod));
   if (it != pods_.end() && it->second->info.pod->metadata.uid == pod.metadata.uid) erase(it);
 }

@@ -23,10 +23,17 @@ constexpr const char* kNotHelpful = "Preemption is not helpful for scheduling";
 /// A row with the pods that are nominated to it, which come first, and without victims.
 class Space final : public Vacancy {
  public:
-  Space(ClassState& state, Row row, std::vector<const PodInfo*> nominated)
-      : trial_(state, row), nominated_(std::move(nominated)) {}
-  void remove(const PodInfo& pod) override { trial_.remove(pod); }
-  void add(const PodInfo& pod) override { trial_.add(pod); }
+  Space(ClassState& state, Row row, std::vector<const PodInfo*> nominated,
+        std::unique_ptr<Vacancy> beside = nullptr)
+      : trial_(state, row), nominated_(std::move(nominated)), beside_(std::move(beside)) {}
+  void remove(const PodInfo& pod) override {
+    trial_.remove(pod);
+    if (beside_) beside_->remove(pod);
+  }
+  void add(const PodInfo& pod) override {
+    trial_.add(pod);
+    if (beside_) beside_->add(pod);
+  }
   /// Those of the row as the pod sees it.
   std::vector<const PodInfo*> pods() const { return trial_.view().pods(); }
   VerdictId judge() override {
@@ -36,12 +43,14 @@ class Space final : public Vacancy {
       for (const PodInfo* pod : nominated_) trial_.remove(*pod);
       if (verdict != kPass) return verdict;
     }
-    return trial_.verdict();
+    const VerdictId verdict = trial_.verdict();
+    return verdict == kPass && beside_ ? beside_->judge() : verdict;
   }
 
  private:
   Trial trial_;
   const std::vector<const PodInfo*> nominated_;
+  const std::unique_ptr<Vacancy> beside_;
 };
 
 bool ends_for_preemption(const api::Pod& pod) {
@@ -75,6 +84,11 @@ Preemptor::Preemptor(const PluginContext& context, Sample sample, Spares spares)
   context.observe(lowest_);
   auto& budgets = context.objects.watch<api::PodDisruptionBudget>();
   budgets.on_change([this](const auto* before, const auto* now) { budgets_.change(before, now); });
+}
+
+Preemptor::Preemptor(const PluginContext& context, Sample sample, const RoomBeside& beside)
+    : Preemptor(context, sample) {
+  beside_ = &beside;
 }
 
 bool Preemptor::may_enqueue(const PodInfo& pod) const {
@@ -254,21 +268,24 @@ const DryRuns::Entry& Preemptor::dry_run(const PodAttempt& attempt, Row row, Dry
   const auto nominated = nominator_.on(row);
   const Symbol job = nominated.empty() ? Symbol() : attempt.profile.job_of(pod);
   // Its own nomination is nobody else's, and whom its job spares is not what the class spares.
-  const bool keep = !state.reaches_over_rows() && job.empty() &&
+  const bool keep = beside_ == nullptr && !state.reaches_over_rows() && job.empty() &&
                     std::find(nominated.begin(), nominated.end(), &pod) == nominated.end();
   DryRuns::Entry& entry = keep ? kept(state, pod.priority, row) : own;
   DryRuns::Stamp stamp{nodes_.changes(row), nominator_.changes(row), state.delta_version(row),
                        budgets_.version()};
   if (entry.made && !entry.run.budgets_asked) stamp.budgets = budgets_.selectors_version();
   if (entry.made && entry.stamp == stamp) return entry;
-  Space space(state, row, nominated_before(attempt, job, row));
+  Space space(state, row, nominated_before(attempt, job, row),
+              beside_ != nullptr ? beside_->beside(pod) : nullptr);
   std::vector<const PodInfo*> seen;  // if it is not all of the row's
   if (stamp.delta != 0) seen = space.pods();
   std::span<const PodInfo* const> pods =
       stamp.delta != 0 ? std::span<const PodInfo* const>(seen) : nodes_.pods(row);
-  if (spares_ != nullptr) {
+  if (spares_ != nullptr || beside_ != nullptr) {
     if (stamp.delta == 0) seen.assign(pods.begin(), pods.end());
-    std::erase_if(seen, [&](const PodInfo* other) { return spares_(*other, pod); });
+    std::erase_if(seen, [&](const PodInfo* other) {
+      return beside_ != nullptr ? beside_->spares(*other, pod) : spares_(*other, pod);
+    });
     pods = seen;
   }
   entry.run = select_victims(space, pods, pod.priority, budgets_);

@@ -18,6 +18,16 @@
 
 namespace koord::scheduling::preemption {
 
+/// What besides a row has to have room for the preemptor, and who may go for that (a quota).
+class RoomBeside {
+ public:
+  virtual ~RoomBeside() = default;
+  /// Not chosen, though it is of a lower priority.
+  virtual bool spares(const PodInfo& victim, const PodInfo& preemptor) const = 0;
+  /// For as long as one row is looked at.
+  virtual std::unique_ptr<Vacancy> beside(const PodInfo& preemptor) const = 0;
+};
+
 /// kube-scheduler's rule, for the plugin that it is made for: what that plugin is asked is handed on to it.
 /// Made in the plugin's constructor; belongs to the engine's thread.
 class Preemptor {
@@ -27,6 +37,8 @@ class Preemptor {
 
   /// nullptr: nobody is spared.
   Preemptor(const PluginContext& context, Sample sample, Spares spares = nullptr);
+  /// With one `beside` the rows nothing is kept of a class: its pods differ in what is beside.
+  Preemptor(const PluginContext& context, Sample sample, const RoomBeside& beside);
   Preemptor(const Preemptor&) = delete;
   Preemptor& operator=(const Preemptor&) = delete;
 
@@ -61,6 +73,7 @@ class Preemptor {
 
   const Sample sample_;
   const Spares spares_;
+  const RoomBeside* beside_ = nullptr;
   const NodeTable& nodes_;
   const VerdictTable& verdicts_;
   const Nominator& nominator_;

@@ -37,6 +37,7 @@
 
 namespace koord::scheduling {
 
+class EveryPodPlugin;
 class ForgetPlugin;
 
 /// With fewer nodes than this all are looked at, and never fewer feasible ones are looked for.
@@ -282,6 +283,7 @@ class Engine final : public CycleControl, private CycleHooks {
   // Of all profiles.
   std::vector<TimedPlugin*> timed_;
   std::vector<ForgetPlugin*> forgetting_;
+  std::vector<EveryPodPlugin*> every_pod_;
   /// nullptr: the queue alone says which pod is next.
   NextPodPlugin* next_pod_ = nullptr;
   std::string_view next_pod_name_;

@@ -11,6 +11,9 @@
 #include "koord/base/result.hpp"
 #include "koord/base/symbol.hpp"
 
+namespace koord::api {
+struct Pod;
+}
 namespace koord::metrics {
 class Registry;
 }  // namespace koord::metrics
@@ -59,6 +62,18 @@ class SyncedPlugin {
  public:
   virtual ~SyncedPlugin() = default;
   virtual void all_synced() = 0;
+};
+
+/// Told on the engine's thread of every pod of the cluster, whoever schedules it and wherever it stands: who
+/// counts pods from the moment they are created. Before the engine itself looks at the change. What is placed
+/// and is no pod is not told of.
+class EveryPodPlugin {
+ public:
+  virtual ~EveryPodPlugin() = default;
+  /// It came, or anything of its object is another now. One of the same name that was another pod is gone.
+  virtual void pod_seen(const std::shared_ptr<const api::Pod>& pod) = 0;
+  /// It is gone or has finished; perhaps it was never seen.
+  virtual void pod_left(const api::Pod& pod) = 0;
 };
 
 /// Told on the engine's thread of pods that leave it, of all profiles.

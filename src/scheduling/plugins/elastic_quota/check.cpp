@@ -25,7 +25,11 @@ std::optional<std::int64_t> use_limit(QuotaTree& tree, QuotaId quota, ResourceId
 }
 
 std::optional<Refusal> refusal(QuotaTree& tree, QuotaId quota, const Amounts& requests, bool preemptible,
-                               CheckRules rules) {
+                               CheckRules rules, const Amounts& freed) {
+  const auto without = [&](ResourceId resource) {
+    const Amount* const gone = find(freed, resource);
+    return gone != nullptr ? gone->amount : 0;
+  };
   Refusal refusal{.by = Refusal::By::quota, .quota = quota, .exceeded = {}};
   Refusal kept{.by = Refusal::By::non_preemptible, .quota = quota, .exceeded = {}};
   for (ResourceId r = 0; r < tree.resources(); ++r) {
@@ -35,7 +39,7 @@ std::optional<Refusal> refusal(QuotaTree& tree, QuotaId quota, const Amounts& re
     if (asked == nullptr && figures.used == 0) continue;
     const std::int64_t more = asked != nullptr ? asked->amount : 0;
     const auto limit = use_limit(tree, quota, r, rules.by_runtime);
-    if (limit && exceeds(figures.used, more, *limit)) refusal.exceeded.push_back(r);
+    if (limit && exceeds(figures.used - without(r), more, *limit)) refusal.exceeded.push_back(r);
     if (!preemptible && figures.min != QuotaFigures::kNone &&
         exceeds(figures.non_preemptible_used, more, figures.min))
       kept.exceeded.push_back(r);
@@ -48,8 +52,8 @@ std::optional<Refusal> refusal(QuotaTree& tree, QuotaId quota, const Amounts& re
     for (const Amount& asked : requests) {
       if (!tree.figures(quota, asked.resource).in_max()) continue;
       const auto limit = use_limit(tree, up, asked.resource, rules.by_runtime);
-      if (limit && exceeds(tree.figures(up, asked.resource).used, asked.amount, *limit))
-        refusal.exceeded.push_back(asked.resource);
+      const std::int64_t used = tree.figures(up, asked.resource).used - without(asked.resource);
+      if (limit && exceeds(used, asked.amount, *limit)) refusal.exceeded.push_back(asked.resource);
     }
     if (refusal.exceeded.empty()) continue;
     refusal.quota = up;

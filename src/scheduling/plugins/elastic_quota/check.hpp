@@ -30,9 +30,10 @@ struct Refusal {
 std::optional<std::int64_t> use_limit(QuotaTree& tree, QuotaId quota, ResourceId resource, bool by_runtime);
 
 /// As Koordinator's PreFilter: of its own quota all that its max names has to fit, also what the pod does not
-/// ask for; of those above it only what the pod asks for. Absent: the pod fits.
+/// ask for; of those above it only what the pod asks for. `freed` of the quota is used no more by then, by
+/// pods that can be preempted. Absent: the pod fits.
 std::optional<Refusal> refusal(QuotaTree& tree, QuotaId quota, const Amounts& requests, bool preemptible,
-                               CheckRules rules);
+                               CheckRules rules, const Amounts& freed = {});
 
 /// What of the requests counts in the quota.
 Amounts counted(const QuotaTree& tree, QuotaId quota, const Amounts& requests);

@@ -1,5 +1,5 @@
 // ElasticQuotaArgs: their rows, and what is wrong with them in Koordinator's words.
-#include "scheduling/plugins/koordinator_args/elastic_quota.hpp"
+#include "scheduling/plugins/elastic_quota/args.hpp"
 
 #include <fmt/format.h>
 
@@ -54,8 +54,5 @@ KOORD_OBJECT(
     ROW(quota_snapshot_update_interval).default_json(R"("2m0s")"), ROW(hook_plugins));
 
 }  // namespace elastic_quota
-
-extern const PluginEntry kElasticQuota{.name = "ElasticQuota",
-                                       .args = &args_type<elastic_quota::ElasticQuotaArgs>};
 
 }  // namespace koord::scheduling

@@ -1,0 +1,265 @@
+// ElasticQuota: a pod is placed only if its quota has room for it, what quotas do not use goes to others, and
+// within a quota pods of a higher priority may take the room of others.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "koord/api/koordinator/quota.hpp"
+#include "koord/api/rules/pod_requests.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
+#include "koord/scheduling/plugin/lifecycle_plugin.hpp"
+#include "scheduling/plugins/elastic_quota/book.hpp"
+#include "scheduling/plugins/elastic_quota/check.hpp"
+#include "scheduling/plugins/elastic_quota/elastic_quota.hpp"
+#include "scheduling/plugins/elastic_quota/waiters.hpp"
+#include "scheduling/preemption/preemptor.hpp"
+
+namespace koord::scheduling {
+
+namespace elastic_quota {
+namespace {
+
+using Place = QuotaBook::Place;
+using Quantities = std::vector<std::pair<std::string, api::Quantity>>;
+
+/// "cpu:1,memory:2Gi", by name.
+std::string listed(Quantities all) {
+  if (all.empty()) return "<empty>";
+  std::ranges::sort(all, {}, &Quantities::value_type::first);
+  std::string text;
+  for (const auto& [name, quantity] : all)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ",", name, quantity.to_string());
+  return text;
+}
+
+/// For as long as a pod that nobody has created yet is asked about: its quota hears of it.
+class AsIfCreated {
+ public:
+  AsIfCreated(Place place, const Amounts& requests, bool preemptible)
+      : tree_(place.tree), pod_(tree_->add_pod(place.quota, requests, preemptible, false)) {}
+  AsIfCreated(const AsIfCreated&) = delete;
+  AsIfCreated& operator=(const AsIfCreated&) = delete;
+  ~AsIfCreated() { tree_->remove_pod(pod_); }
+
+ private:
+  QuotaTree* tree_;
+  PodId pod_;
+};
+
+class ElasticQuota final : public Plugin,
+                           public AdmitPlugin,
+                           public EventPlugin,
+                           public TimedPlugin,
+                           public EveryPodPlugin,
+                           public PostFilterPlugin,
+                           public ReservePlugin,
+                           public preemption::RoomBeside {
+ public:
+  ElasticQuota(const ElasticQuotaArgs& args, const PluginContext& context)
+      : rules_{.by_runtime = args.enable_runtime_quota.value_or(true),
+               .parents = args.enable_check_parent_quota.value_or(false)},
+        spares_default_(args.disable_default_quota_preemption.value_or(true)),
+        book_(context.shared.get<QuotaBook>(context, args)),
+        tells_(!book_.has_listener()),
+        waiters_(context.shared.get<QuotaWaiters>(context, book_, rules_.by_runtime)),
+        full_(context.verdicts.intern({context.index, false, {"Insufficient quotas"}})),
+        preemptor_(context, kAllNodes, *this) {}
+
+  /// Classes are of what nodes are asked about; of quotas they are not.
+  bool sign(const PodInfo&, Signature&) const override { return true; }
+
+  Status admit(const PodInfo& pod) override {
+    const Place place = book_.place_of(*pod.pod);
+    if (place.tree == nullptr) return {};
+    const Amounts requests = book_.requests(*pod.pod);
+    const bool preemptible = api::is_preemptible(pod.pod->metadata);
+    std::optional<AsIfCreated> created;
+    if (book_.counted_in(*pod.pod) != place && !is_placeholder(*pod.pod))
+      created.emplace(place, requests, preemptible);
+    const auto why = refusal(*place.tree, place.quota, requests, preemptible, rules_);
+    if (why) {
+      waiters_.refused({place.tree, why->quota});
+      return {StatusCode::unschedulable, message(*pod.pod, place, *why),
+              Symbol(place.tree->name(why->quota))};
+    }
+    if (rules_.parents) return has_parents(place);
+    return {};
+  }
+
+  EventMask events() const override {
+    return events_of(EventKind::plugin_told, EventKind::own_pod_label, EventKind::own_pod_scale_down);
+  }
+  bool worth_retrying(const PodInfo&, const ClusterEvent&) const override { return true; }
+
+  std::optional<WallTime> next_time() const override { return waiters_.next_time(); }
+  void time_passed(WallTime now, const std::function<void(const ClusterEvent&)>& happened) override {
+    waiters_.time_passed(now, happened);
+  }
+
+  // One of the instances of all profiles tells the book.
+  void pod_seen(const std::shared_ptr<const api::Pod>& pod) override {
+    if (tells_) book_.pod_seen(pod);
+  }
+  void pod_left(const api::Pod& pod) override {
+    if (tells_) book_.pod_left(pod);
+  }
+
+  Status reserve(PodAttempt& attempt) override {
+    book_.reserve(*attempt.pod.pod);
+    return {};
+  }
+  void unreserve(PodAttempt& attempt) override { book_.unreserve(*attempt.pod.pod); }
+
+  /// Victims are of the same quota. Where the quota itself refuses the pod nobody else's victims would help.
+  PostFilterResult post_filter(PodAttempt& attempt, const Diagnosis& diagnosis) override {
+    PostFilterResult result = preemptor_.make_room(attempt, diagnosis);
+    if (result.status.code != StatusCode::unschedulable) return result;
+    const Place place = book_.place_of(*attempt.pod.pod);
+    if (place.tree != nullptr && refused(place, attempt.pod, {}))
+      result.status.code = StatusCode::unresolvable;
+    return result;
+  }
+  void preempted(const api::Pod& pod, bool all) override { preemptor_.preempted(pod, all); }
+
+  // RoomBeside
+  bool spares(const PodInfo& victim, const PodInfo& preemptor) const override {
+    if (!api::is_preemptible(victim.pod->metadata) || is_placeholder(*victim.pod)) return true;
+    const Place theirs = book_.place_of(*victim.pod);
+    if (theirs != book_.place_of(*preemptor.pod)) return true;
+    return spares_default_ && theirs.tree != nullptr && theirs.tree->name(theirs.quota) == api::kDefaultQuota;
+  }
+  std::unique_ptr<preemption::Vacancy> beside(const PodInfo& preemptor) const override {
+    return std::make_unique<Without>(*this, preemptor);
+  }
+
+ private:
+  static constexpr preemption::Sample kAllNodes{100, 0};
+
+  /// The quota as it is when some of its pods are gone.
+  class Without final : public preemption::Vacancy {
+   public:
+    Without(const ElasticQuota& plugin, const PodInfo& pod)
+        : plugin_(plugin), pod_(pod), place_(plugin.book_.place_of(*pod.pod)) {}
+    void remove(const PodInfo& pod) override { change(pod, 1); }
+    void add(const PodInfo& pod) override { change(pod, -1); }
+    VerdictId judge() override {
+      return place_.tree != nullptr && plugin_.refused(place_, pod_, freed_) ? plugin_.full_ : kPass;
+    }
+
+   private:
+    void change(const PodInfo& pod, int sign) {
+      if (place_.tree == nullptr || plugin_.book_.counted_in(*pod.pod) != place_) return;
+      for (const Amount& amount : plugin_.book_.requests(*pod.pod)) {
+        const auto known = std::ranges::find(freed_, amount.resource, &Amount::resource);
+        if (known != freed_.end())
+          known->amount += sign * amount.amount;
+        else
+          freed_.push_back({amount.resource, sign * amount.amount});
+      }
+    }
+
+    const ElasticQuota& plugin_;
+    const PodInfo& pod_;
+    const Place place_;
+    Amounts freed_;
+  };
+
+  bool refused(Place place, const PodInfo& pod, const Amounts& freed) const {
+    return refusal(*place.tree, place.quota, book_.requests(*pod.pod), api::is_preemptible(pod.pod->metadata),
+                   rules_, freed)
+        .has_value();
+  }
+
+  /// A quota above that is not there is nobody's decision.
+  Status has_parents(Place place) const {
+    std::string path = place.tree->name(place.quota);
+    for (QuotaId up = place.quota; up != QuotaTree::kRoot;) {
+      const std::string& above = place.tree->parent_name(up);
+      path = fmt::format("{} {}", above, path);
+      up = place.tree->parent(up);
+      if (up == kNoQuota)
+        return {StatusCode::error,
+                fmt::format("Could not find the elasticQuota {}, quotaNameTopo: [{}]", above, path)};
+    }
+    return {};
+  }
+
+  /// In Koordinator's words.
+  std::string message(const api::Pod& pod, Place place, const Refusal& why) const {
+    const QuotaTree& tree = *place.tree;
+    Quantities requests, used, limit;
+    std::vector<std::string> exceeded;
+    for (const auto& [name, quantity] : api::pod_requests(pod))
+      if (counts(tree, place.quota, name.view())) requests.emplace_back(name.str(), quantity);
+    for (ResourceId r = 0; r < tree.resources(); ++r) {
+      const QuotaFigures& figures = tree.figures(why.quota, r);
+      const std::string& name = book_.resource_name(r);
+      const bool of_min = why.by == Refusal::By::non_preemptible;
+      if (figures.taken)
+        used.emplace_back(name, book_.quantity(r, of_min ? figures.non_preemptible_used : figures.used));
+      const std::optional<std::int64_t> most =
+          !of_min                              ? use_limit(*place.tree, why.quota, r, rules_.by_runtime)
+          : figures.min != QuotaFigures::kNone ? std::optional(figures.min)
+                                               : std::nullopt;
+      if (most) limit.emplace_back(name, book_.quantity(r, *most));
+    }
+    for (const ResourceId r : why.exceeded) exceeded.push_back(book_.resource_name(r));
+    std::ranges::sort(exceeded);
+    const std::string most = listed(std::move(limit)), taken = listed(std::move(used)),
+                      asked = listed(std::move(requests));
+    const std::string dimensions = fmt::format("{}", fmt::join(exceeded, " "));
+    switch (why.by) {
+      case Refusal::By::quota:
+        return fmt::format(
+            "Insufficient quotas, quotaName: {}, runtime: {}, used: {}, pod's request: {}, exceedDimensions: "
+            "[{}]",
+            tree.name(why.quota), most, taken, asked, dimensions);
+      case Refusal::By::non_preemptible:
+        return fmt::format(
+            "Insufficient non-preemptible quotas, quotaName: {}, min: {}, nonPreemptibleUsed: {}, pod's "
+            "request: "
+            "{}, exceedDimensions: [{}]",
+            tree.name(why.quota), most, taken, asked, dimensions);
+      case Refusal::By::parent: break;
+    }
+    std::string path = tree.name(place.quota);
+    for (QuotaId up = place.quota; up != why.quota;) {
+      up = tree.parent(up);
+      path = fmt::format("{} {}", tree.name(up), path);
+    }
+    return fmt::format(
+        "Insufficient quotas, quotaNameTopo: [{}], runtime: {}, used: {}, pod's request: {}, "
+        "exceedDimensions: "
+        "[{}]",
+        path, most, taken, asked, dimensions);
+  }
+
+  bool counts(const QuotaTree& tree, QuotaId quota, std::string_view resource) const {
+    for (ResourceId r = 0; r < tree.resources(); ++r)
+      if (book_.resource_name(r) == resource) return tree.figures(quota, r).in_max();
+    return false;
+  }
+
+  const CheckRules rules_;
+  const bool spares_default_;
+  QuotaBook& book_;
+  const bool tells_;
+  QuotaWaiters& waiters_;
+  const VerdictId full_;
+  preemption::Preemptor preemptor_;
+};
+
+}  // namespace
+}  // namespace elastic_quota
+
+Result<std::unique_ptr<Plugin>> elastic_quota::make_elastic_quota(const Args& args,
+                                                                  const PluginContext& context) {
+  return make_with<ElasticQuota, ElasticQuotaArgs>(args, context);
+}
+
+/// Not made in profiles yet: nobody writes quotas' status, nor makes the three that are there by themselves.
+extern const PluginEntry kElasticQuota{.name = "ElasticQuota",
+                                       .args = &args_type<elastic_quota::ElasticQuotaArgs>};
+
+}  // namespace koord::scheduling
