@@ -1,7 +1,8 @@
-// A plain flood of what a scheduler writes: for each waiting pod a Binding and a Scheduled event, over many
-// connections. The bound that a scheduler's rate is compared with.
-//   flood [--pods N] [--nodes N] [--connections N] [--no-events] [--no-setup]    (KUBECONFIG names the
-//   server)
+// A plain flood of what a scheduler writes: for each waiting pod a Binding and a Scheduled event, before them
+// a patch of an annotation with --patch, over many connections. The bound that a scheduler's rate is compared
+// with.
+//   flood [--pods N] [--nodes N] [--connections N] [--patch] [--no-events] [--no-setup]    (KUBECONFIG names
+//   the server)
 #include <sys/resource.h>
 
 #include <boost/asio/io_context.hpp>
@@ -27,7 +28,7 @@ namespace {
 
 struct Settings {
   int pods = 5000, nodes = 1000, connections = 64;
-  bool events = true, setup = true;
+  bool events = true, setup = true, patch = false;
 };
 
 struct Flood {
@@ -75,6 +76,12 @@ Task<> write_pods(Flood& flood) {
     const std::string& name = flood.pods[static_cast<std::size_t>(index)];
     const std::string node = "flood-node-" + std::to_string(index % flood.settings.nodes);
     const ObjectKey key{kNamespace, name};
+    if (flood.settings.patch) {
+      std::string change =
+          R"({"metadata":{"annotations":{"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"0-3\"}"}}})";
+      const auto patched = co_await flood.client.patch_raw(api::kind<api::Pod>(), key, std::move(change), {});
+      if (!patched) flood.fail(patched.error());
+    }
     const auto bound = co_await flood.client.bind(key, "", node);
     if (!bound) flood.fail(bound.error());
     if (!flood.settings.events) continue;
@@ -129,7 +136,7 @@ Task<Result<>> run(Flood& flood) {
   const double seconds = std::chrono::duration<double>(flood.clock.mono() - begin).count();
   const double used = cpu_seconds() - cpu;
   const double pods = static_cast<double>(flood.pods.size());
-  const double writes = pods * (flood.settings.events ? 2 : 1);
+  const double writes = pods * (1 + (flood.settings.events ? 1 : 0) + (flood.settings.patch ? 1 : 0));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   std::printf(
@@ -153,6 +160,8 @@ Result<Settings> parse(int argc, char** argv) {
       *number = std::atoi(argv[++i]);
     else if (flag == "--no-events")
       settings.events = false;
+    else if (flag == "--patch")
+      settings.patch = true;
     else if (flag == "--no-setup")
       settings.setup = false;
     else
