@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "koord/api/koordinator/annotation.hpp"
+#include "koord/api/koordinator/pod_cpu_qos.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 
 namespace koord::api {
@@ -22,17 +23,6 @@ struct PodCpuBurst {
   std::optional<std::int64_t> cfs_quota_burst_period_seconds;
   KOORD_STRUCT(PodCpuBurst);
 };
-
-/// A pod's own group identity.
-struct PodCpuQos {
-  static constexpr std::string_view kAnnotation = "koordinator.sh/cpuQOS";
-
-  std::optional<bool> enable;  // absent: false
-  std::optional<std::int64_t> group_identity;
-  KOORD_STRUCT(PodCpuQos);
-};
-/// Refuses identities that the kernel has not.
-Result<> decode_annotation(std::string_view text, PodCpuQos& to);
 
 struct PodMemoryQos {
   static constexpr std::string_view kAnnotation = "koordinator.sh/memoryQOS";

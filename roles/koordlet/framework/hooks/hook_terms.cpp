@@ -9,6 +9,7 @@
 #include "framework/objects/annotations.hpp"
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/node_agent.hpp"
 
 namespace koord::koordlet {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "framework/model/pod_terms.hpp"
-#include "koord/api/koordinator/node_agent.hpp"
+#include "koord/api/koordinator/pod_cpu_qos.hpp"
 
 namespace koord::koordlet {
 
