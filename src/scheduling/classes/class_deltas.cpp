@@ -16,12 +16,31 @@ bool has(std::span<const Row> rows, Row row) { return std::binary_search(rows.be
 
 /// False: there are none in this cycle.
 bool ClassState::find_deltas() {
-  bool any = false;
+  seen_rows_ = {};
+  std::size_t plugins = 0;
   for (Delta& d : deltas_) {
     d.rows = d.plugin->delta_rows(*d.state, *pod_);
-    any = any || !d.rows.empty();
+    if (d.rows.empty()) continue;
+    ++plugins;
+    seen_rows_ = d.rows;
   }
-  return any;
+  if (plugins < 2) return plugins != 0;
+  all_deltas_.clear();
+  for (const Delta& d : deltas_) all_deltas_.insert(all_deltas_.end(), d.rows.begin(), d.rows.end());
+  std::sort(all_deltas_.begin(), all_deltas_.end());
+  all_deltas_.erase(std::unique(all_deltas_.begin(), all_deltas_.end()), all_deltas_.end());
+  seen_rows_ = all_deltas_;
+  return true;
+}
+
+std::uint64_t ClassState::key() const {
+  std::uint64_t all = 0;
+  for (const Delta& d : deltas_) {
+    const std::uint64_t key = d.plugin->delta_key(*d.state);
+    if (key == 0) return 0;
+    all = (all ^ key) * 0x9E3779B97F4A7C15u;
+  }
+  return all;
 }
 
 std::uint64_t ClassState::delta_version(Row row) const {
@@ -43,52 +62,49 @@ void ClassState::apply_deltas(NodeView& view) const {
   }
 }
 
+VerdictId ClassState::look(Row row, std::vector<std::int32_t>& raws) {
+  const Trial trial(*this, row);
+  const VerdictId verdict = trial.verdict();
+  if (verdict == kPass) local_.raw_scores(trial.view(), raws);
+  return verdict;
+}
+
+/// True: one of the rows that are seen otherwise is an error, and the attempt is over.
+bool ClassState::overlay_failed() {
+  if (!shared_.verdicts.errors()) return false;
+  return std::ranges::any_of(local_.overlaid(), [&](Row row) {
+    const VerdictId verdict = local_.verdict(row);
+    return verdict != kPass && !is_out(row) && failed_by(verdict);
+  });
+}
+
+/// What is known of these rows, also of those whose slots are kept.
+std::vector<SeenRow> ClassState::all_seen() {
+  std::vector<SeenRow> all = seen_;
+  if (!overlaid_) return all;
+  for (const Row row : local_.overlaid()) {
+    if (std::ranges::binary_search(seen_, row, {}, &SeenRow::row)) continue;
+    SeenRow& seen = all.emplace_back(SeenRow{row, kPass, {}});
+    seen.verdict = look(row, seen.raw);
+  }
+  std::ranges::sort(all, {}, &SeenRow::row);
+  return all;
+}
+
 /// The verdicts of these rows in place of those that they have as they are, and which rows are feasible then.
 void ClassState::see_deltas() {
   SweepScratch& s = shared_.sweep;
-  s.deltas.clear();
-  for (const Delta& d : deltas_) s.deltas.insert(s.deltas.end(), d.rows.begin(), d.rows.end());
-  std::sort(s.deltas.begin(), s.deltas.end());
-  s.deltas.erase(std::unique(s.deltas.begin(), s.deltas.end()), s.deltas.end());
-  std::erase_if(s.deltas,
-                [&](Row row) { return !shared_.nodes.node(row) || !local_.may_go(row) || is_out(row); });
-
-  // What is known of rows that are seen again is kept.
-  if (!std::ranges::equal(seen_, s.deltas, {}, &SeenRow::row)) {
-    std::vector<SeenRow> seen(s.deltas.size());
-    std::vector<SeenAt> seen_at(s.deltas.size());
-    std::size_t old = 0;
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-      while (old < seen_.size() && seen_[old].row < s.deltas[i]) ++old;
-      if (old < seen_.size() && seen_[old].row == s.deltas[i]) {
-        seen[i] = std::move(seen_[old]);
-        seen_at[i] = seen_at_[old++];
-      }
-      seen[i].row = s.deltas[i];
-    }
-    seen_ = std::move(seen);
-    seen_at_ = std::move(seen_at);
-  }
-  const bool keep = !reaches_over_rows();
   bool moved = false;
-  for (std::size_t i = 0; i < seen_.size(); ++i) {
-    SeenRow& seen = seen_[i];
-    const SeenAt now{shared_.nodes.changes(seen.row), delta_version(seen.row),
-                     shared_.nodes.newest_node_change()};
-    if (!keep || seen_at_[i] != now) {
-      look_at(seen);
-      seen_at_[i] = now;
-    }
+  for (const Row row : seen_rows_) {
+    if (!shared_.nodes.node(row) || !local_.may_go(row) || is_out(row)) continue;
+    SeenRow& seen = seen_.emplace_back(SeenRow{row, kPass, {}});
+    seen.verdict = look(row, seen.raw);
     if (failed_by(seen.verdict)) return;
-    std::int32_t& slot = own_slots()[place(seen.row)];
+    std::int32_t& slot = own_slots()[place(row)];
     moved = moved || (slot >= 0) != (seen.verdict == kPass);
     // Its score is in no slot.
     slot = seen.verdict == kPass ? 0 : LocalState::slot_of(seen.verdict);
   }
-  if (shared_.hooks != nullptr)
-    for (const Delta& d : deltas_)
-      if (const nanoseconds took = std::exchange(d.took, nanoseconds{0}); took != nanoseconds{0})
-        shared_.hooks->saw_deltas(profile_, d.index, took);
   if (!moved) return;
   s.asked.clear();
   std::size_t next = 0;
@@ -109,11 +125,12 @@ void ClassState::see_deltas() {
   s.live = s.kept;
 }
 
-void ClassState::look_at(SeenRow& seen) {
-  const Trial trial(*this, seen.row);
-  seen.verdict = trial.verdict();
-  seen.raw.clear();
-  if (seen.verdict == kPass) local_.raw_scores(trial.view(), seen.raw);
+/// How long it took to make the differences.
+void ClassState::tell_deltas() {
+  if (shared_.hooks == nullptr) return;
+  for (const Delta& d : deltas_)
+    if (const nanoseconds took = std::exchange(d.took, nanoseconds{0}); took != nanoseconds{0})
+      shared_.hooks->saw_deltas(profile_, d.index, took);
 }
 
 }  // namespace koord::scheduling

@@ -31,24 +31,28 @@ ClassState::ClassState(const Profile& profile, const ClassShared& shared, const 
 }
 
 void ClassState::update(const PodInfo& pod) {
-  local_.update();
   pod_ = &pod;
   if (std::exchange(done_, false)) rejected_ = {};
   swept_ = ranked_ = false;
   out_ = kPass;
+  seen_.clear();
   differs_ = find_deltas();
   pre_filter();
   if (!done_ && profile_.narrows() && shared_.hooks != nullptr) ask_hooks();
-  if (done_) return;
-  bool over_rows = differs_ || out_ != kPass;
+  // Whoever is done reads no row: what is kept stays as it is.
+  overlaid_ =
+      differs_ && !local_.only_named() && !reaches_over_rows() && (!done_ || !local_.overlaid().empty());
+  local_.update(overlaid_ ? this : nullptr);
+  if (done_ || (overlaid_ && overlay_failed())) return;
+  bool over_rows = (differs_ && !overlaid_) || out_ != kPass;
   for (const Filter& f : filters_)
     over_rows = over_rows ||
                 (f.asked && (local_.feasible() > 0 || local_.last_filter() > static_cast<int>(f.position)));
   for (Score& s : scores_) {
     s.asked = (local_.feasible() > 0 || differs_) && s.plugin->may_score(*s.state, pod);
-    over_rows = over_rows || s.asked;
   }
   if (over_rows || (shared_.nominated != nullptr && !shared_.nominated->rows().empty())) sweep();
+  if (differs_) tell_deltas();
 }
 
 // Before the rows
@@ -125,8 +129,20 @@ void ClassState::ask_hooks() {
 
 // The choice
 
+/// Of the plugins that reach over rows, if one alone has a say.
+const ClassState::Score* ClassState::only_score() const {
+  const Score* only = nullptr;
+  for (const Score& s : scores_) {
+    if (!s.asked) continue;
+    if (only != nullptr) return nullptr;
+    only = &s;
+  }
+  return only;
+}
+
 void ClassState::rank() {
   if (ranked_) return;
+  if (!std::exchange(swept_, true)) collect();
   ranked_ = true;
   rank(shared_.sweep.live);
   shared_.sweep.sums.swap(shared_.scratch.sums);
@@ -136,7 +152,7 @@ void ClassState::rank() {
 void ClassState::rank(std::span<const Row> rows, std::vector<ScoreDetail>* detail, std::size_t of) {
   RowScratch& scratch = shared_.scratch;
   const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
-  local_.sums_among(rows, differs_ ? seen_ : std::span<const SeenRow>());
+  local_.sums_among(rows, seen_);
   std::vector<std::int32_t>& sums = scratch.sums;
   std::vector<std::int64_t>& scores = shared_.sweep.scores;
   for (Score& s : scores_) {
@@ -197,7 +213,11 @@ Row ClassState::best_of(std::span<const Row> rows, std::span<const std::int32_t>
 
 Row ClassState::pick(Random& random) {
   if (done_) return kNoRow;
-  if (!swept_) return local_.pick(random);
+  if (!swept_ && std::ranges::none_of(scores_, &Score::asked)) return local_.pick(random);
+  if (const Score* const only = only_score(); only != nullptr && !swept_ && !local_.only_named())
+    if (FewScores& few = shared_.sweep.few;
+        only->plugin->score_few(*only->state, *pod_, shared_.nodes, local_.slots(), few))
+      return local_.pick_with(few, only->weight, random);
   rank();
   return best_of(shared_.sweep.live, shared_.sweep.sums, random);
 }
@@ -247,7 +267,7 @@ VerdictId ClassState::verdict(Row row) const {
 }
 
 std::int32_t ClassState::score(Row row) {
-  if (!swept_) return local_.score(row);
+  if (!swept_ && std::ranges::none_of(scores_, &Score::asked)) return local_.score(row);
   rank();
   const std::span<const Row> live = shared_.sweep.live;
   const auto it = std::lower_bound(live.begin(), live.end(), row);
@@ -323,7 +343,7 @@ Explanation ClassState::explain(Row row) {
   if (e.verdict != kPass || done_) return e;
   if (!swept_) collect();
   const std::span<const Row> live = shared_.sweep.live;
-  local_.explain(row, live, differs_ ? seen_ : std::span<const SeenRow>(), e.scores);
+  local_.explain(row, live, all_seen(), e.scores);
   rank(live, &e.scores,
        static_cast<std::size_t>(std::lower_bound(live.begin(), live.end(), row) - live.begin()));
   for (const ScoreDetail& score : e.scores) e.total += score.weight * score.normalized;
@@ -346,8 +366,7 @@ std::size_t ClassState::bytes() const {
   for (const Score& s : scores_) all += sizeof s + s.state->bytes();
   for (const Delta& d : deltas_) all += sizeof d + d.state->bytes();
   for (const Kept& k : kept_) all += k.state->bytes();
-  for (const SeenRow& seen : seen_)
-    all += sizeof seen + sizeof(SeenAt) + seen.raw.capacity() * sizeof seen.raw[0];
+  for (const SeenRow& seen : seen_) all += sizeof seen + seen.raw.capacity() * sizeof seen.raw[0];
   all += yielding_.capacity() * sizeof yielding_[0];
   return all;
 }

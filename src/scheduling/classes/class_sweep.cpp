@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/classes/class_state.hpp"
@@ -15,7 +16,7 @@ void ClassState::sweep() {
   if (out_ != kPass) narrow();
   for (const Filter& f : filters_)
     if (f.asked) ask(f);
-  if (differs_ && !done_) see_deltas();
+  if (differs_ && !overlaid_ && !done_) see_deltas();
   if (shared_.nominated != nullptr) yield_to_nominated();
 }
 
@@ -167,15 +168,16 @@ bool ClassState::failed_by(VerdictId verdict) {
   return true;
 }
 
-/// kPass, too, where the row is seen as it is without them.
-VerdictId ClassState::yielding(Row row, const Symbol& job) {
+/// Absent: the row is seen as it is without them.
+std::optional<VerdictId> ClassState::yielding(Row row, const Symbol& job) {
   Trial trial(*this, row);
   for (const PodInfo* other : shared_.nominated->on(row))
     if (profile_.yields(*pod_, job, *other, *shared_.nominated)) trial.add(*other);
-  return trial.added() == 0 ? kPass : trial.verdict();
+  if (trial.added() == 0) return std::nullopt;
+  return trial.verdict();
 }
 
-VerdictId ClassState::kept_yielding(Row row, const Symbol& job) {
+const std::optional<VerdictId>& ClassState::kept_yielding(Row row, const Symbol& job) {
   if (row >= yielding_.size()) yielding_.resize(shared_.nodes.rows());
   Yielding& kept = yielding_[row];
   const std::uint64_t changes = shared_.nodes.changes(row), nominated = shared_.nominated->changes(row);
@@ -186,9 +188,24 @@ VerdictId ClassState::kept_yielding(Row row, const Symbol& job) {
   return kept.verdict;
 }
 
+/// Of the rows with nominated pods that are not out: judged(the row, its slot), which says whether the row's
+/// verdict is wanted and takes it.
+template <class F>
+void ClassState::each_yielding(F&& judged) {
+  // Where no other row has a say, a row's answer is the same until it or its nominated pods change.
+  const bool keep = !reaches_over_rows();
+  const Row own = keep ? shared_.nominated->row_of(*pod_) : kNoRow;
+  const Symbol job = profile_.job_of(*pod_);
+  for (const Row row : shared_.nominated->rows()) {
+    if (!shared_.nodes.node(row) || !local_.may_go(row) || is_out(row)) continue;
+    judged(row, [&] { return keep && row != own ? kept_yielding(row, job) : yielding(row, job); });
+  }
+}
+
 /// Nominated pods of equal or higher priority take room as if they were there. What a row would say without
 /// them counts too, so that a row's answer can only get worse.
 void ClassState::yield_to_nominated() {
+  if (profile_.with_nominated_alone) return judge_with_nominated();
   SweepScratch& s = shared_.sweep;
   if (yield_rows(true)) {
     std::size_t kept = 0;
@@ -204,26 +221,60 @@ void ClassState::yield_to_nominated() {
 }
 
 void ClassState::judge_refused() {
-  if (swept_ && !done_ && shared_.nominated != nullptr && !shared_.sweep.live.empty()) yield_rows(false);
+  if (swept_ && !done_ && shared_.nominated != nullptr && !profile_.with_nominated_alone &&
+      !shared_.sweep.live.empty())
+    yield_rows(false);
 }
 
 /// Of the rows that are feasible so far, or of the others. True: some verdicts are others now.
 bool ClassState::yield_rows(bool feasible) {
   bool fewer = false;
-  // Where no other row has a say, a row's answer is the same until it or its nominated pods change.
-  const bool keep = !reaches_over_rows();
-  const Row own = keep ? shared_.nominated->row_of(*pod_) : kNoRow;
-  const Symbol job = profile_.job_of(*pod_);
-  for (const Row row : shared_.nominated->rows()) {
-    if (!shared_.nodes.node(row) || !local_.may_go(row) || (slots()[place(row)] >= 0) != feasible) continue;
-    if (is_out(row)) continue;
-    if (const VerdictId verdict = keep && row != own ? kept_yielding(row, job) : yielding(row, job);
-        verdict != kPass) {
-      own_slots()[place(row)] = LocalState::slot_of(verdict);
+  each_yielding([&](Row row, auto&& verdict) {
+    if ((slots()[place(row)] >= 0) != feasible) return;
+    if (const std::optional<VerdictId> said = verdict(); said && *said != kPass) {
+      own_slots()[place(row)] = LocalState::slot_of(*said);
       fewer = true;
     }
-  }
+  });
   return fewer;
+}
+
+/// What a row says without them does not count where it has some: it may be feasible for their sake.
+void ClassState::judge_with_nominated() {
+  SweepScratch& s = shared_.sweep;
+  bool moved = false;
+  each_yielding([&](Row row, auto&& verdict) {
+    const std::optional<VerdictId> said = verdict();
+    if (!said) return;
+    std::int32_t& slot = own_slots()[place(row)];
+    const bool was = slot >= 0, is = *said == kPass;
+    moved = moved || was != is;
+    if (!is) {
+      slot = LocalState::slot_of(*said);
+    } else if (!was) {
+      slot = 0;
+      promote(row);
+    }
+  });
+  if (!moved) return;
+  std::ranges::sort(seen_, {}, &SeenRow::row);
+  const std::span<const Row> all = local_.only_named() ? s.named : std::span(s.all).first(s.slots.size());
+  s.asked.clear();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (s.slots[i] >= 0) s.asked.push_back(all[i]);
+  s.kept.swap(s.asked);
+  s.live = s.kept;
+}
+
+/// A row that is feasible though it was not: its scores are in no slot. They are without nominated pods, as
+/// anybody's.
+void ClassState::promote(Row row) {
+  const auto it = std::ranges::find(seen_, row, &SeenRow::row);
+  if (it == seen_.end() && local_.verdict(row) == kPass) return;
+  SeenRow& seen = it != seen_.end() ? *it : seen_.emplace_back();
+  seen = {row, kPass, {}};
+  const Trial trial(*this, row);
+  local_.raw_scores(trial.view(), seen.raw);
 }
 
 }  // namespace koord::scheduling

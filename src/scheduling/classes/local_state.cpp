@@ -149,10 +149,11 @@ bool LocalState::versions_changed() {
   return changed;
 }
 
-void LocalState::update() {
+void LocalState::update(SeenRows* seen) {
   const NodeTable& nodes = shared_.nodes;
   RowScratch& scratch = shared_.scratch;
-  if (!rejected_.empty() || (built_ && cursor_ == nodes.log_end())) return;
+  const bool overlaid = seen != nullptr || !overlay_.empty();
+  if (!rejected_.empty() || (built_ && !overlaid && cursor_ == nodes.log_end())) return;
   if (only_nodes_) {
     judge_named();
   } else {
@@ -178,15 +179,22 @@ void LocalState::update() {
       for (Score& s : scores_)
         if (!s.raw.empty()) s.raw.resize(nodes.rows(), 0);
     }
-    scratch.looked_at += scratch.rows.size();
+    scratch.overlaid.clear();
+    if (overlaid) overlay_.move_to(seen, nodes, sweeping_, scratch.rows, scratch.overlaid);
+    scratch.looked_at += scratch.rows.size() + scratch.overlaid.size();
     scratch.passing.clear();
     in_blocks(scratch.rows, [&](std::span<const Row> block) { judge_rows(block); });
+    const std::size_t as_they_are = scratch.passing.size();
+    if (!scratch.overlaid.empty()) see(*seen);
+    const std::span<const Row> passing = scratch.passing, plain = passing.first(as_they_are);
     const MonoTime start = scratch.clock != nullptr ? scratch.clock->mono() : MonoTime();
     if (!sweeping_)
-      for (const Row row : scratch.passing) take_out(row);
-    in_blocks(scratch.passing, [&](std::span<const Row> block) { weigh(block); });
-    settle_bests(scratch.passing);
-    in_blocks(scratch.passing, [&](std::span<const Row> block) { rank(block); });
+      for (const Row row : passing) take_out(row);
+    in_blocks(plain, [&](std::span<const Row> block) { weigh(block); });
+    weigh_seen(passing.subspan(as_they_are));
+    settle_bests(passing);
+    in_blocks(plain, [&](std::span<const Row> block) { rank(block); });
+    rank_seen(passing.subspan(as_they_are));
     if (sweeping_) index_.rebuild();
     if (scratch.clock != nullptr) scratch.scoring += scratch.clock->mono() - start;
   }
@@ -222,12 +230,14 @@ void LocalState::filter(std::vector<Row>& live, bool use_facets, Reject&& reject
   }
 }
 
+void LocalState::refuse(Row row, VerdictId verdict) {
+  if (!sweeping_) take_out(row);
+  if (verdict != kAbsent) count(verdict, true);
+  put(row, slot_of(verdict));
+}
+
 void LocalState::judge_rows(std::span<const Row> rows) {
-  const auto reject = [&](Row row, VerdictId verdict) {
-    if (!sweeping_) take_out(row);
-    if (verdict != kAbsent) count(verdict, true);
-    put(row, slot_of(verdict));
-  };
+  const auto reject = [&](Row row, VerdictId verdict) { refuse(row, verdict); };
   std::vector<Row>& live = shared_.scratch.live;
   live.clear();
   if (shared_.nodes.nodes() == shared_.nodes.rows()) {
@@ -243,6 +253,19 @@ void LocalState::judge_rows(std::span<const Row> rows) {
   filter(live, true, reject);
   auto& passing = shared_.scratch.passing;
   passing.insert(passing.end(), live.begin(), live.end());
+}
+
+/// The rows of scratch.overlaid: those that pass follow in scratch.passing.
+void LocalState::see(SeenRows& seen) {
+  RowScratch& scratch = shared_.scratch;
+  scratch.raws.clear();
+  for (const Row row : scratch.overlaid) {
+    if (const VerdictId verdict = seen.look(row, scratch.raws); verdict != kPass) {
+      refuse(row, verdict);
+    } else {
+      scratch.passing.push_back(row);
+    }
+  }
 }
 
 /// Into scratch.scores, in the order of the rows. `use_facets`: they were updated with the class.
@@ -267,6 +290,20 @@ void LocalState::weigh(std::span<const Row> rows) {
       if (s.raw.empty() && raw[i] != 0) s.raw.resize(shared_.nodes.rows(), 0);
       if (!s.raw.empty()) s.raw[rows[i]] = raw[i];
       s.count(raw[i], true);
+    }
+  }
+}
+
+/// The same of rows that are seen otherwise, whose raw scores are in scratch.raws.
+void LocalState::weigh_seen(std::span<const Row> rows) {
+  const std::int32_t* raw = shared_.scratch.raws.data();
+  for (const Row row : rows) {
+    for (Score& s : scores_) {
+      const std::int32_t score = *raw++;
+      if (!s.normalized()) continue;
+      if (s.raw.empty() && score != 0) s.raw.resize(shared_.nodes.rows(), 0);
+      if (!s.raw.empty()) s.raw[row] = score;
+      s.count(score, true);
     }
   }
 }
@@ -305,6 +342,16 @@ void LocalState::rank(std::span<const Row> rows) {
   }
   feasible_ += static_cast<std::uint32_t>(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) put(rows[i], std::max(sums[i], 0));
+}
+
+void LocalState::rank_seen(std::span<const Row> rows) {
+  const std::int32_t* raw = shared_.scratch.raws.data();
+  feasible_ += static_cast<std::uint32_t>(rows.size());
+  for (const Row row : rows) {
+    std::int32_t sum = 0;
+    for (const Score& s : scores_) sum += s.part(*raw++, s.best);
+    put(row, std::max(sum, 0));
+  }
 }
 
 void LocalState::take_out(Row row) {
@@ -369,7 +416,6 @@ void LocalState::judge_named() {
 }
 
 void LocalState::raw_scores(const NodeView& view, std::vector<std::int32_t>& out) const {
-  out.clear();
   for (const Score& s : scores_)
     out.push_back(s.plugin->score_view(s.prepared().state.get(), shared_.nodes, view));
 }
@@ -424,6 +470,28 @@ Row LocalState::pick(Random& random) const {
     if (ties == 1 || random.below(ties) == 0) chosen = row;
   }
   return chosen;
+}
+
+Row LocalState::pick_with(const FewScores& few, std::int32_t weight, Random& random) const {
+  const std::span<const std::int32_t> slots = index_.scores();
+  const std::int32_t best = index_.best();
+  if (best < 0) return kNoRow;
+  // Of a row with a score on top of its slot the index has too little: it is not among its best then.
+  std::int32_t top = best;
+  std::uint32_t ties = 0;
+  for (std::size_t i = 0; i < few.rows.size(); ++i) {
+    const std::int32_t sum = slots[few.rows[i]] + weight * few.scores[i];
+    if (sum < top || few.scores[i] == 0) continue;
+    ties = sum > top ? 1 : ties + 1;
+    top = sum;
+  }
+  const std::uint32_t known = top == best ? index_.ties(best) : 0;
+  std::uint32_t left = known + ties == 1 ? 0 : random.below(known + ties);
+  if (left < known) return index_.nth(best, left);
+  left -= known;
+  for (std::size_t i = 0;; ++i)
+    if (few.scores[i] != 0 && slots[few.rows[i]] + weight * few.scores[i] == top && left-- == 0)
+      return few.rows[i];
 }
 
 /// The sums of rows that are as they are follow from the kept ones and from what is best; those of the others
@@ -507,7 +575,7 @@ void LocalState::diagnose_others(Diagnosis& d) const {
 }
 
 std::size_t LocalState::bytes() const {
-  std::size_t all = index_.bytes() + named_.capacity() * sizeof named_[0];
+  std::size_t all = index_.bytes() + overlay_.bytes() + named_.capacity() * sizeof named_[0];
   for (const Filter& f : filters_) all += sizeof f + (f.own.state ? f.own.state->bytes() : 0);
   for (const Score& s : scores_)
     all += sizeof s + (s.own.state ? s.own.state->bytes() : 0) + s.raw.capacity() * sizeof s.raw[0] +

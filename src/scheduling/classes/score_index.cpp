@@ -51,15 +51,15 @@ std::int32_t ScoreIndex::best() const {
   return top;
 }
 
-std::uint32_t ScoreIndex::nth(std::int32_t score, std::uint32_t n) const {
+std::uint32_t ScoreIndex::nth(std::int32_t best, std::uint32_t n) const {
   for (std::size_t b = 0; b < best_.size(); ++b) {
-    if (best_[b] != score) continue;
+    if (best_[b] != best) continue;
     if (n >= ties_[b]) {
       n -= ties_[b];
       continue;
     }
     for (std::size_t row = b * kBlock;; ++row)
-      if (scores_[row] == score && n-- == 0) return static_cast<std::uint32_t>(row);
+      if (scores_[row] == best && n-- == 0) return static_cast<std::uint32_t>(row);
   }
   return kNoRow;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <typeindex>
@@ -24,12 +25,13 @@ struct Explanation {
   std::int64_t total = 0;
 };
 
-/// What follows from each row for itself is kept (LocalState). If a plugin that reaches over rows has a say
-/// in this cycle, pods are nominated, or the class sees rows otherwise than they are, all rows are swept: the
-/// kept slots, the verdicts of those plugins, what is seen otherwise, and, once it is known which rows are
-/// feasible in the end, the scores normalised over these. The answers of a sweep are in the scratch that all
-/// classes share: they hold until another class is asked.
-class ClassState {
+/// What follows from each row for itself is kept (LocalState), also of rows that the class sees otherwise
+/// than they are, unless a filter reaches over rows, whose answers follow from how they are seen. If a plugin
+/// that reaches over rows has a say in this cycle, or pods are nominated, all rows are swept: the kept slots,
+/// the verdicts of those plugins, what is seen otherwise and not kept, and, once it is known which rows are
+/// feasible in the end, the scores normalised over these. Who scores but few rows, and alone, does without.
+/// The answers of a sweep are in the scratch that all classes share: they hold until another class is asked.
+class ClassState final : private SeenRows {
  public:
   /// `pod` stands for the class. The other arguments outlive the state.
   ClassState(const Profile& profile, const ClassShared& shared, const PodInfo& pod);
@@ -122,11 +124,6 @@ class ClassState {
     std::span<const Row> rows = {};  // in this cycle
     mutable nanoseconds took{};      // to make the difference, and not told yet
   };
-  /// What is seen of a row, for as long as nothing changes of what it follows from.
-  struct SeenAt {
-    std::uint64_t row = 0, delta = 0, nodes = 0;
-    friend bool operator==(const SeenAt&, const SeenAt&) = default;
-  };
   struct Kept {
     std::type_index type;
     std::unique_ptr<PodState> state;
@@ -136,7 +133,7 @@ class ClassState {
   struct Yielding {
     std::uint64_t row = 0, nominated = 0, delta = 0;
     std::int32_t priority = 0;  // of the pod that asks
-    VerdictId verdict = kPass;
+    std::optional<VerdictId> verdict = {};
     Symbol job = {};  // of the pod
   };
 
@@ -154,14 +151,25 @@ class ClassState {
   void filter(const Filter& filter, std::span<const Row> rows, std::span<VerdictId> out) const;
   std::span<const Row> rows_before(std::size_t position) const;
   bool find_deltas();
+  std::span<const Row> rows() const override { return seen_rows_; }
+  std::uint64_t key() const override;
+  std::uint64_t version(Row row) const override { return delta_version(row); }
+  VerdictId look(Row row, std::vector<std::int32_t>& raws) override;
+  bool overlay_failed();
   void see_deltas();
-  void look_at(SeenRow& seen);
+  std::vector<SeenRow> all_seen();
+  void tell_deltas();
   void apply_deltas(NodeView& view) const;
   bool failed_by(VerdictId verdict);
   void yield_to_nominated();
   bool yield_rows(bool feasible);
-  VerdictId yielding(Row row, const Symbol& job);
-  VerdictId kept_yielding(Row row, const Symbol& job);
+  void judge_with_nominated();
+  void promote(Row row);
+  std::optional<VerdictId> yielding(Row row, const Symbol& job);
+  const std::optional<VerdictId>& kept_yielding(Row row, const Symbol& job);
+  template <class F>
+  void each_yielding(F&& judged);
+  const Score* only_score() const;
   void rank();
   void rank(std::span<const Row> rows, std::vector<ScoreDetail>* detail = nullptr, std::size_t of = 0);
   Row best_of(std::span<const Row> rows, std::span<const std::int32_t> sums, Random& random) const;
@@ -172,14 +180,16 @@ class ClassState {
   std::vector<Filter> filters_;  // in order
   std::vector<Score> scores_;
   std::vector<Delta> deltas_;
-  std::vector<SeenRow> seen_;  // the rows of the last cycle with deltas, ascending
-  std::vector<SeenAt> seen_at_;
+  std::vector<Row> all_deltas_;  // of several plugins
   std::vector<Kept> kept_;
   std::vector<Yielding> yielding_;  // by row, as far as it was asked
 
   // Of this cycle.
   const PodInfo* pod_ = nullptr;
-  bool swept_ = false, ranked_ = false, differs_ = false;
+  /// `differs_`: some rows are seen otherwise; `overlaid_`: the kept slots are theirs as they are seen.
+  bool swept_ = false, ranked_ = false, differs_ = false, overlaid_ = false;
+  std::span<const Row> seen_rows_;
+  std::vector<SeenRow> seen_;  // those whose slots are not kept; ascending
   /// Said of all rows but `only_`, ascending; kPass: of none.
   VerdictId out_ = kPass;
   std::vector<Row> only_;

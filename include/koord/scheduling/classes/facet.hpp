@@ -23,6 +23,9 @@ struct RowScratch {
   std::vector<Row> rows, live, passing;
   std::vector<VerdictId> verdicts;
   std::vector<std::int32_t> scores, sums;
+  /// Rows with deltas that are looked at: which, and the raw scores of those of them that pass.
+  std::vector<Row> overlaid;
+  std::vector<std::int32_t> raws;
   /// If there is a clock, the time that ranking took is added up here.
   const Clock* clock = nullptr;
   nanoseconds scoring{0};

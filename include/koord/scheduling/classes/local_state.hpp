@@ -12,6 +12,7 @@
 
 #include "koord/scheduling/classes/cache_memory.hpp"
 #include "koord/scheduling/classes/facet.hpp"
+#include "koord/scheduling/classes/overlay.hpp"
 #include "koord/scheduling/classes/random.hpp"
 #include "koord/scheduling/classes/score_index.hpp"
 #include "koord/scheduling/classes/sweep_scratch.hpp"
@@ -44,7 +45,8 @@ struct ScoreDetail {
   std::int64_t raw, normalized;
 };
 
-/// What is known of a row that a class sees otherwise than it is (RowDeltaPlugin).
+/// What is known of a row that a class sees otherwise than it is (RowDeltaPlugin), in a cycle in which that
+/// is not kept.
 struct SeenRow {
   Row row = kNoRow;
   VerdictId verdict = kPass;
@@ -53,7 +55,9 @@ struct SeenRow {
 
 /// The first update() looks at all nodes, a block of rows at a time; later ones at those that the node
 /// table's log names, unless these are so many that a look at all is cheaper. A class whose pods may only go
-/// to nodes that a plugin names looks at those alone. Its own are 4 bytes a row, and 4 more for a normalised
+/// to nodes that a plugin names looks at those alone. Rows that the class sees otherwise than they are stand
+/// among the others as they are seen, and are looked at again when they, or how they are seen, have changed.
+/// Its own are 4 bytes a row, and 4 more for a normalised
 /// score that is not 0 everywhere; what follows from the nodes' objects alone is shared, in facets.
 class LocalState {
  public:
@@ -78,7 +82,8 @@ class LocalState {
   /// The last place of a filter that looks at rows; -1: there is none.
   int last_filter() const { return filters_.empty() ? -1 : static_cast<int>(filters_.back().position); }
 
-  void update();
+  /// `seen`: the rows that this cycle's pod sees otherwise; nullptr: none, and if only_named().
+  void update(SeenRows* seen = nullptr);
 
   // All of these are as of the last update().
   std::uint32_t feasible() const { return feasible_; }
@@ -87,10 +92,15 @@ class LocalState {
   std::int32_t score(Row row) const;
   /// By row; not if only_named().
   std::span<const std::int32_t> slots() const { return index_.scores(); }
+  /// Those that are seen otherwise, ascending.
+  std::span<const Row> overlaid() const { return overlay_.rows(); }
   /// The others there are, if only_named(); in order of the row.
   const Slots& named() const { return named_; }
   /// A best node, each of them with the same chance; kNoRow if none is feasible.
   Row pick(Random& random) const;
+  /// The same with these scores on top of those that are known, each times `weight`, which is not negative.
+  /// Not if only_named().
+  Row pick_with(const FewScores& few, std::int32_t weight, Random& random) const;
   /// Into scratch.sums: the scores of these feasible rows, as if no others were. They may be another pod's
   /// choice of the feasible rows, so that scores are normalised by others than those of score().
   void sums_among(std::span<const Row> rows) const { sums_among(rows, {}); }
@@ -98,7 +108,7 @@ class LocalState {
   void sums_among(std::span<const Row> rows, std::span<const SeenRow> seen) const;
   /// The same from the raw scores: where few of the feasible rows are meant.
   void sums_alone(std::span<const Row> rows, std::span<const SeenRow> seen = {}) const;
-  /// All raw scores of a row with deltas.
+  /// Appends all raw scores of a row with deltas.
   void raw_scores(const NodeView& view, std::vector<std::int32_t>& out) const;
   /// What the filters at these places of the profile, `from` to before `to`, say of a row with deltas.
   VerdictId judge(const NodeView& view, std::size_t from, std::size_t to) const;
@@ -144,6 +154,10 @@ class LocalState {
   void judge_rows(std::span<const Row> rows);
   void weigh(std::span<const Row> rows);
   void rank(std::span<const Row> rows);
+  void refuse(Row row, VerdictId verdict);
+  void see(SeenRows& seen);
+  void weigh_seen(std::span<const Row> rows);
+  void rank_seen(std::span<const Row> rows);
   void judge_named();
   void raw_scores(const Score& score, std::span<const Row> rows, bool use_facets) const;
   void raw_scores(const Score& score, std::span<const Row> rows, std::span<const SeenRow> seen) const;
@@ -174,6 +188,7 @@ class LocalState {
   bool built_ = false;
   bool sweeping_ = false;  // all rows are looked at: the index is made at the end
   ScoreIndex index_;       // of the slots; unused with only_nodes_
+  Overlay overlay_;        // the rows whose slots tell how they are seen
   std::uint32_t feasible_ = 0;
   using Histogram = std::unordered_map<VerdictId, std::uint32_t>;
   Histogram histogram_;                    // of the rows that hold a node

@@ -31,21 +31,26 @@ class ScoreIndex {
 
   /// The best score; negative: no row has one.
   std::int32_t best() const;
+  /// The rows that have what best() has just said, and the n-th of them.
+  std::uint32_t ties(std::int32_t best) const {
+    std::uint32_t all = 0;
+    for (std::size_t b = 0; b < best_.size(); ++b)
+      if (best_[b] == best) all += ties_[b];
+    return all;
+  }
+  std::uint32_t nth(std::int32_t best, std::uint32_t n) const;
   /// One of the rows with the best score, chosen by `random` among all of them alike; kNoRow if none.
   template <class Random>
   std::uint32_t pick(Random&& random) const {
     std::int32_t top = best();
     if (top < 0) return kNoRow;
-    std::uint32_t ties = 0;
-    for (std::size_t b = 0; b < best_.size(); ++b)
-      if (best_[b] == top) ties += ties_[b];
-    return nth(top, ties == 1 ? 0 : random(ties));
+    const std::uint32_t all = ties(top);
+    return nth(top, all == 1 ? 0 : random(all));
   }
 
  private:
   static constexpr std::size_t kBlock = 64;
   void scan(std::size_t block) const;
-  std::uint32_t nth(std::int32_t score, std::uint32_t n) const;
 
   std::size_t rows_ = 0;
   std::vector<std::int32_t> scores_;        // a multiple of kBlock, padded with INT32_MIN

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "koord/scheduling/cluster/node_table.hpp"
+#include "koord/scheduling/plugin/cross_node_plugin.hpp"
 #include "koord/scheduling/plugin/verdict.hpp"
 
 namespace koord::scheduling {
@@ -27,6 +28,7 @@ struct SweepScratch {
   std::vector<VerdictId> verdicts;
   std::vector<std::int64_t> scores;
   std::vector<std::int32_t> tops;
+  FewScores few;
 };
 
 }  // namespace koord::scheduling

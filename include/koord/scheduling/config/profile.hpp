@@ -83,6 +83,10 @@ struct Profile {
   /// 1 to 99: stop looking when so many of the nodes are feasible. Absent or 100: look at all of them.
   std::optional<std::int32_t> percentage_of_nodes;
 
+  /// Where a pod yields to nominated pods it has to fit with them, and not without them, too (the gate
+  /// SkipFilterWithNominatedPods).
+  bool with_nominated_alone = false;
+
   /// Anybody is asked after the choice of a node.
   bool follows_up() const {
     return !reserves.empty() || !permits.empty() || !pre_binds.empty() || !pre_bind_reservations.empty() ||

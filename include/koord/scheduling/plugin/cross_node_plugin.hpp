@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "koord/scheduling/cluster/node_table.hpp"
 #include "koord/scheduling/cluster/node_view.hpp"
@@ -43,6 +44,12 @@ class CrossNodeFilterPlugin {
   virtual void remove_pod(PodState& state, const PodInfo& pod, const PodInfo& other, Row row) = 0;
 };
 
+/// Final scores, 0 to 100, of some rows, ascending; all other rows have 0.
+struct FewScores {
+  std::vector<Row> rows;
+  std::vector<std::int32_t> scores;  // of each
+};
+
 /// A score over rows: raw scores of 64 bits, with a normalisation of its own.
 class CrossNodeScorePlugin {
  public:
@@ -52,6 +59,13 @@ class CrossNodeScorePlugin {
   /// Asked first, in each cycle: false: the plugin has no say in it, whichever rows are feasible. It costs
   /// little.
   virtual bool may_score(PodState&, const PodInfo&) { return true; }
+  /// In place of all that follows, for who keeps his scores from cycle to cycle and has a say about few rows:
+  /// what normalize() would leave. `slots`: by row, negative where it is not feasible. False: ask
+  /// pre_score().
+  virtual bool score_few(PodState&, const PodInfo&, const NodeTable&, std::span<const std::int32_t> /*slots*/,
+                         FewScores& /*out*/) {
+    return false;
+  }
   /// kube-scheduler's PreScore, in each cycle that comes so far, with all rows that will be scored,
   /// ascending. False: the plugin has no say in this cycle and is not asked again.
   virtual bool pre_score(PodState& state, const PodInfo& pod, const NodeTable& nodes,

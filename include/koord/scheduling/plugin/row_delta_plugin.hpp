@@ -26,6 +26,9 @@ class RowDeltaPlugin {
   /// Of one of these. What follows from the difference holds while it is the same number: what differs from
   /// pod to pod has different ones.
   virtual std::uint64_t delta_version(const PodState& state, Row row) const = 0;
+  /// Of all of these together. The same as in an earlier cycle of the class: since then no row has come to
+  /// them, left them, or has another version, but for those that the node table's log names. 0: nobody knows.
+  virtual std::uint64_t delta_key(const PodState&) const { return 0; }
   /// Makes the difference. The view may have those of other plugins already.
   virtual void apply(const PodState& state, NodeView& view) const = 0;
 };

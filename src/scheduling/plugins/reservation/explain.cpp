@@ -27,7 +27,7 @@ api::ResourceList left_of(const Facts& facts, const Taken& taken) {
 
 /// A row without the pod's reservations, which are many on some.
 struct Emptied {
-  Emptied(const NodeTable& nodes, Row row, const Ledger& ledger, const Entries& there) : view(nodes, row) {
+  Emptied(const NodeTable& nodes, Row row, const Ledger& ledger, RowEntries there) : view(nodes, row) {
     take_out(there, view);
     rooms.emplace(ledger, view, there);
   }
@@ -148,8 +148,8 @@ explain::PodReservations Reservations::reservations_for(const PodInfo& pod, cons
       view.reasons.emplace_back("its node does not match the pod's nodeSelector or node affinity");
     } else if (!looked_at.at(e->node)) {
       view.reasons.emplace_back("the index of reservations' labels does not have its labels");
-    } else if (const Entries* const there = found->at(e->row); there != nullptr) {
-      const auto [it, added] = emptied.try_emplace(e->row, context_.nodes, e->row, ledger_, *there);
+    } else if (const RowEntries there = found->at(e->row); !there.empty()) {
+      const auto [it, added] = emptied.try_emplace(e->row, context_.nodes, e->row, ledger_, there);
       std::vector<std::size_t> by_node;
       view.reasons = through(*state, *it->second.rooms, *e, by_node);
       for (const std::size_t i : by_node)

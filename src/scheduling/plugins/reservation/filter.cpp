@@ -62,11 +62,9 @@ FilterPlugin::Prepared Reservations::prepare_filter(const PodInfo& pod) {
 
 VerdictId Reservations::judge_reserve_pod(const FilterState& state, Row row) const {
   if (!state.node.empty() && context_.nodes.name(row) != state.node) return other_node_;
-  for (const Ledger::Entry* e : ledger_.on(row))
-    if (e->usable() && (e->facts->policy == Policy::none || state.policy == Policy::none) &&
-        e->facts->policy != state.policy)
-      return conflict_;
-  return kPass;
+  // None goes with none alone.
+  const Policies there = ledger_.policies(row);
+  return (state.policy == Policy::none ? there.others : there.none) ? conflict_ : kPass;
 }
 
 void Reservations::filter(PodState* state, const NodeTable&, std::span<const Row> rows,
@@ -103,8 +101,7 @@ VerdictId Reservations::filter_view(PodState* state, const NodeTable&, const Nod
   const Seen* const seen = view.slots().find<const Seen>();
   if (seen == nullptr && s.affinity) return no_match_;
   if (ledger_.idle() || s.ignores) return kPass;
-  static const Entries kNone;
-  const Rooms rooms(ledger_, view, seen != nullptr ? seen->entries : kNone);
+  const Rooms rooms(ledger_, view, seen != nullptr ? RowEntries(seen->entries) : RowEntries());
   if (seen == nullptr)
     return rooms.returns() && !rooms.short_of(s.wanted, nullptr).empty() ? unhelpful_ : kPass;
   std::vector<bool> short_by_node(s.wanted.size());

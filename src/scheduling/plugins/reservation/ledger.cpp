@@ -62,9 +62,27 @@ Ledger::Entry* Ledger::find(std::string_view uid) const {
   return it != entries_.end() ? it->second.get() : nullptr;
 }
 
-std::span<Ledger::Entry* const> Ledger::on(Row row) const {
-  const auto it = on_row_.find(row);
-  return it != on_row_.end() ? std::span<Entry* const>(it->second) : std::span<Entry* const>();
+std::vector<const Ledger::Entry*> Ledger::usable() const {
+  std::vector<const Entry*> all;
+  for (const OnRow& row : rows_) std::ranges::copy_if(row.entries, std::back_inserter(all), &Entry::usable);
+  return all;
+}
+
+Policies Ledger::policies(Row row) const {
+  if (row >= rows_.size()) return {};
+  const OnRow& there = rows_[row];
+  if (there.policies) return *there.policies;
+  Policies& all = there.policies.emplace();
+  for (const Entry* e : there.entries)
+    if (e->usable()) (e->facts->policy == Policy::none ? all.none : all.others) = true;
+  return all;
+}
+
+bool Ledger::is_for(const Entry& e, const LabelSet& set) {
+  return e.anybody || std::ranges::any_of(e.selectors, [&](const PodSelectorRef& selector) {
+           return std::ranges::any_of(set.selected(),
+                                      [&](const auto& by) { return by.by == selector.get(); });
+         });
 }
 
 const Ledger::Holder* Ledger::holder(std::string_view pod_uid) const {
@@ -217,6 +235,7 @@ void Ledger::enter(Entry& e) {
       by_controller_[std::string(named_by(says.controller->owner))].push_back({&e, i});
     } else {
       of_anybody_.push_back({&e, i});
+      e.anybody = true;
     }
   }
 }
@@ -246,6 +265,7 @@ void Ledger::leave(Entry& e) {
   }
   without(by_labels_, std::move(selectors));
   e.selectors.clear();
+  e.anybody = false;
   if (!by_object_.empty()) without(by_object_, std::move(objects));
   if (!by_controller_.empty()) without(by_controller_, std::move(controllers));
   if (!of_anybody_.empty()) std::erase_if(of_anybody_, is_its);
@@ -265,6 +285,10 @@ void Ledger::count_anew(Entry& e) {
 /// The version that this makes.
 std::uint64_t Ledger::changed(Row row) {
   log_[++version_ % kLog] = row;
+  if (row == kNoRow) return version_;
+  if (row >= rows_.size()) rows_.resize(nodes_.rows());
+  rows_[row].changed = version_;
+  rows_[row].policies.reset();
   return version_;
 }
 
@@ -300,6 +324,7 @@ void Ledger::take(Row row, const PodInfo& pod) {
 }
 
 void Ledger::give_back(std::string_view pod_uid) {
+  if (holders_.empty()) return;
   const auto it = holders_.find(std::string(pod_uid));
   if (it == holders_.end()) return;
   Entry& e = *it->second.of;
@@ -362,17 +387,28 @@ void Ledger::read_anew(Entry& e, const api::Pod& pod) {
 void Ledger::settle(Row row, const PodInfo& pod) {
   Entry& e = entry(pod.pod->metadata.uid);
   e.pod = &pod;
+  e.operates = !is_reserve_pod(*pod.pod);
+  if (e.operates) ++operating_;
   e.row = row;
   e.node = nodes_.name(row);
-  on_row_[row].push_back(&e);
+  if (row >= rows_.size()) rows_.resize(nodes_.rows());
+  rows_[row].entries.push_back(&e);
+  ++settled_;
   count_anew(e);
+}
+
+/// nullptr: it keeps no room. Most pods are not looked for.
+Ledger::Entry* Ledger::settled_by(const PodInfo& pod) const {
+  if (operating_ == 0 && !is_reserve_pod(*pod.pod)) return nullptr;
+  Entry* const e = find(pod.pod->metadata.uid);
+  return e != nullptr && e->pod == &pod ? e : nullptr;
 }
 
 void Ledger::pod_removed(Row, const PodInfo& pod) {
   const bool reserve = is_reserve_pod(*pod.pod);
   if (!reserve) give_back(pod.pod->metadata.uid);
-  Entry* const e = find(pod.pod->metadata.uid);
-  if (e == nullptr || e->pod != &pod) return;
+  Entry* const e = settled_by(pod);
+  if (e == nullptr) return;
   unsettle(*e);
   if (!reserve) {
     leave(*e);
@@ -386,18 +422,17 @@ void Ledger::unsettle(Entry& e) {
   correct(row, e.counted_twice, {});
   e.counted_twice.clear();
   e.pod = nullptr;
+  if (std::exchange(e.operates, false)) --operating_;
   e.row = kNoRow;
   e.taken = {};
   e.version = changed(row);
-  std::vector<Entry*>& there = on_row_[row];
-  std::erase(there, &e);
-  if (there.empty()) on_row_.erase(row);
+  settled_ -= std::erase(rows_[row].entries, &e);
 }
 
 void Ledger::pod_changed(Row row, const PodInfo& pod) {
   if (is_reserve_pod(*pod.pod)) return;
-  Entry* const e = find(pod.pod->metadata.uid);
-  const bool kept = e != nullptr && e->pod == &pod, keeps = operates_as_reservation(*pod.pod);
+  Entry* const e = settled_by(pod);
+  const bool kept = e != nullptr, keeps = operates_as_reservation(*pod.pod);
   if (kept && keeps) {
     read_anew(*e, *pod.pod);
     count_anew(*e);

@@ -20,6 +20,11 @@ namespace koord::scheduling::reservation {
 using Amounts = std::vector<Amount>;
 std::int64_t amount_of(const Amounts& amounts, ResourceId resource);
 
+/// Which policies the usable reservations on a row have.
+struct Policies {
+  bool none = false, others = false;
+};
+
 /// Made of the objects and of the pods on rows alone, in whichever order they come: a pod has room of the
 /// reservation that its annotation names, if that is on its node, and before it is bound of the one that it
 /// was given. A reservation and its pods count both on their row; what its pods have of it is taken back
@@ -41,7 +46,9 @@ class Ledger final : public ClusterObserver {
     std::uint64_t version = 0;                // another one, of no other entry, whenever anything here is
     std::vector<const Holder*> holders = {};  // the pods that name it, wherever they are
     std::vector<PodSelectorRef> selectors = {};
-    bool entered = false;  // its owners are looked for
+    bool entered = false;   // its owners are looked for
+    bool operates = false;  // `pod` is no reserve pod
+    bool anybody = false;   // a term of its owners asks for nothing
 
     /// There for further owners.
     bool usable() const {
@@ -62,12 +69,12 @@ class Ledger final : public ClusterObserver {
 
   /// Another number whenever anything has changed.
   std::uint64_t version() const { return version_; }
-  /// The rows of which something changed after that version, maybe several times; false: too much did.
+  /// The rows of which something changed after that version, each once; false: too much did.
   template <class F>
   bool changed_since(std::uint64_t version, F&& row_changed) const {
     if (version_ - version > kLog) return false;
     for (std::uint64_t at = version + 1; at <= version_; ++at)
-      if (const Row row = log_[at % kLog]; row != kNoRow) row_changed(row);
+      if (const Row row = log_[at % kLog]; row != kNoRow && rows_[row].changed == at) row_changed(row);
     return true;
   }
   /// No term of owners reads more of a pod than its label set.
@@ -77,11 +84,18 @@ class Ledger final : public ClusterObserver {
   /// nullptr: not known.
   Entry* find(std::string_view uid) const;
   /// Those whose reserve pods are on the row.
-  std::span<Entry* const> on(Row row) const;
-  /// All of these, in no order.
-  const std::unordered_map<Row, std::vector<Entry*>>& rows() const { return on_row_; }
+  std::span<Entry* const> on(Row row) const {
+    return row < rows_.size() ? std::span<Entry* const>(rows_[row].entries) : std::span<Entry* const>();
+  }
+  /// There are none on any row.
+  bool no_rows() const { return settled_ == 0; }
+  /// The usable ones of all rows.
+  std::vector<const Entry*> usable() const;
+  Policies policies(Row row) const;
   /// The usable ones whose owners match the pod; each once, by their age here.
   std::vector<const Entry*> owned_by(const PodInfo& pod) const;
+  /// The same of one of them, while reads_labels_alone(): whether it is for the pods of the label set.
+  static bool is_for(const Entry& entry, const LabelSet& set);
   /// nullptr: the pod has nothing, or is on no row.
   const Holder* holder(std::string_view pod_uid) const;
 
@@ -118,6 +132,7 @@ class Ledger final : public ClusterObserver {
   std::string reservation_of(const PodInfo& pod) const;
   void object_changed(const api::Reservation* before, const api::Reservation* now);
   Entry& entry(std::string_view uid);
+  Entry* settled_by(const PodInfo& pod) const;
   void drop_if_unused(Entry& entry);
   void enter(Entry& entry);
   void leave(Entry& entry);
@@ -136,7 +151,14 @@ class Ledger final : public ClusterObserver {
   PodSelectors& selectors_;
   Complaints& complaints_;
   std::unordered_map<std::string, std::unique_ptr<Entry>> entries_;  // by uid
-  std::unordered_map<Row, std::vector<Entry*>> on_row_;
+  struct OnRow {
+    std::vector<Entry*> entries;
+    std::uint64_t changed = 0;  // the last version of anything there
+    mutable std::optional<Policies> policies = {};
+  };
+  std::vector<OnRow> rows_;
+  std::size_t settled_ = 0;                          // entries on rows
+  std::size_t operating_ = 0;                        // those of them whose pods are no reserve pods
   std::unordered_map<std::string, Holder> holders_;  // by the pod's uid
   std::uint64_t version_ = 0, serials_ = 0;
   std::vector<Row> log_ = std::vector<Row>(kLog, kNoRow);  // of the last versions, each at its remainder

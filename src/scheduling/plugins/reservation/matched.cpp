@@ -11,10 +11,10 @@
 
 namespace koord::scheduling::reservation {
 
-const Entries* Matched::at(Row row) const {
+RowEntries Matched::at(Row row) const {
   const auto it = std::ranges::lower_bound(rows, row);
-  if (it == rows.end() || *it != row) return nullptr;
-  return &on[static_cast<std::size_t>(it - rows.begin())];
+  if (it == rows.end() || *it != row) return {};
+  return on(static_cast<std::size_t>(it - rows.begin()));
 }
 
 namespace {
@@ -32,17 +32,27 @@ bool before(const Ledger::Entry* a, const Ledger::Entry* b) {
 
 }  // namespace
 
+std::uint64_t version_of(RowEntries entries) {
+  std::uint64_t version = 0;
+  const auto mix = [&](std::uint64_t number) { version = (version ^ (number + 1)) * 0x9E3779B97F4A7C15u; };
+  for (const Ledger::Entry* e : entries) {
+    mix(e->serial);
+    mix(e->version);
+  }
+  return version;
+}
+
 std::shared_ptr<Matched> by_row(Entries entries) {
   if (entries.empty()) return nullptr;
   std::ranges::sort(entries, before);
   auto found = std::make_shared<Matched>();
-  for (const Ledger::Entry* e : entries) {
-    if (found->rows.empty() || found->rows.back() != e->row) {
-      found->rows.push_back(e->row);
-      found->on.emplace_back();
-    }
-    found->on.back().push_back(e);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!found->rows.empty() && found->rows.back() == entries[i]->row) continue;
+    found->rows.push_back(entries[i]->row);
+    found->starts.push_back(static_cast<std::uint32_t>(i));
   }
+  found->starts.push_back(static_cast<std::uint32_t>(entries.size()));
+  found->entries = std::move(entries);
   return found;
 }
 
@@ -52,17 +62,19 @@ bool KeptMatches::serves(const Ledger::Entry& e) const {
          reservation::serves(reservation::match(kNothing, *e.facts, true, {}, nullptr));
 }
 
-std::shared_ptr<Matched> KeptMatches::match(const PodInfo& pod) const {
+std::shared_ptr<Matched> KeptMatches::match(const PodInfo& pod) {
   Entries all = ledger_.owned_by(pod);
   std::erase_if(all, [&](const Ledger::Entry* e) { return !serves(*e); });
-  return by_row(std::move(all));
+  std::shared_ptr<Matched> found = by_row(std::move(all));
+  if (found) found->serial = ++serials_;
+  return found;
 }
 
 std::shared_ptr<const Matched> KeptMatches::find(const PodInfo& pod) {
   const LabelSet& set = context_.selectors.label_set(pod);
   const auto it = kept_.find(&set);
   if (it != kept_.end()) {
-    if (!repair(it->second, pod)) it->second.found = match(pod);
+    if (!repair(it->second)) it->second.found = match(pod);
     it->second.ledger = ledger_.version();
     it->second.nodes = context_.nodes.newest_node_change();
     return it->second.found;
@@ -76,49 +88,51 @@ std::shared_ptr<const Matched> KeptMatches::find(const PodInfo& pod) {
 }
 
 /// False: it has to be found anew.
-bool KeptMatches::repair(Kept& kept, const PodInfo& pod) const {
+bool KeptMatches::repair(Kept& kept) const {
   if (kept.nodes != context_.nodes.newest_node_change()) return false;
   if (!kept.found) return kept.ledger == ledger_.version();
-  std::vector<Row> rows;  // each once: one with thousands of reservations may have changed as often
-  if (!ledger_.changed_since(kept.ledger, [&](Row row) { rows.push_back(row); })) return false;
-  std::ranges::sort(rows);
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  for (const Row row : rows) look_again(kept, pod, row);
-  return true;
+  return ledger_.changed_since(kept.ledger, [&](Row row) { look_again(kept, row); });
 }
 
-void KeptMatches::look_again(Kept& kept, const PodInfo& pod, Row row) const {
+void KeptMatches::look_again(Kept& kept, Row row) const {
   Entries now;
   for (const Ledger::Entry* e : ledger_.on(row))
-    if (e->usable() && e->facts->owners.matches(*pod.pod) && serves(*e)) now.push_back(e);
+    if (Ledger::is_for(*e, *kept.set) && e->usable() && serves(*e)) now.push_back(e);
   std::ranges::sort(now, before);
   const auto it = std::ranges::lower_bound(kept.found->rows, row);
   const auto at = it - kept.found->rows.begin();
+  const auto place = static_cast<std::size_t>(at);
   const bool had = it != kept.found->rows.end() && *it == row;
-  if (had && !now.empty()) {
-    kept.found->on[static_cast<std::size_t>(at)] = std::move(now);
+  const std::size_t before_now = had ? kept.found->on(place).size() : 0;
+  if (before_now == now.size()) {
+    if (had) std::ranges::copy(now, kept.found->entries.begin() + kept.found->starts[place]);
     return;
   }
-  if (had == !now.empty()) return;
-  // Other rows than before: whoever reads the old ones keeps them.
+  // Other rows, or more of one, than before: whoever reads the old ones keeps them.
   if (kept.found.use_count() > 1) kept.found = std::make_shared<Matched>(*kept.found);
-  if (had) {
-    kept.found->rows.erase(kept.found->rows.begin() + at);
-    kept.found->on.erase(kept.found->on.begin() + at);
-  } else {
-    kept.found->rows.insert(kept.found->rows.begin() + at, row);
-    kept.found->on.insert(kept.found->on.begin() + at, std::move(now));
+  Matched& found = *kept.found;
+  const auto start = found.entries.begin() + found.starts[place];
+  found.entries.insert(found.entries.erase(start, start + static_cast<std::ptrdiff_t>(before_now)),
+                       now.begin(), now.end());
+  if (!had) {
+    found.rows.insert(found.rows.begin() + at, row);
+    found.starts.insert(found.starts.begin() + at, found.starts[place]);
+  } else if (now.empty()) {
+    found.rows.erase(found.rows.begin() + at);
+    found.starts.erase(found.starts.begin() + at);
   }
+  const auto more = static_cast<std::uint32_t>(now.size()) - static_cast<std::uint32_t>(before_now);
+  for (std::size_t i = place + (now.empty() ? 0 : 1); i < found.starts.size(); ++i) found.starts[i] += more;
 }
 
-void take_out(const Entries& entries, NodeView& view) {
+void take_out(RowEntries entries, NodeView& view) {
   for (const Ledger::Entry* e : entries) {
     view.remove(*e->pod);
     for (const Amount& a : e->counted_twice) view.use(a.resource, a.amount);
   }
 }
 
-std::shared_ptr<const OpenRooms> open_rooms(const Entries& entries, bool required, bool all) {
+std::shared_ptr<const OpenRooms> open_rooms(RowEntries entries, bool required, bool all) {
   auto open = std::make_shared<OpenRooms>();
   open->required = required;
   open->all = all;
@@ -136,15 +150,16 @@ bool IgnoredResources::has(std::string_view name) const {
   return slash != std::string_view::npos && slash != 0 && has(groups, name.substr(0, slash));
 }
 
-Rooms::Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine) : ledger_(ledger), view_(view) {
+Rooms::Rooms(const Ledger& ledger, const NodeView& view, RowEntries mine) : ledger_(ledger), view_(view) {
   for (const Ledger::Entry* e : mine) rooms_.push_back({e, {}, e->counted_twice, true});
-  Entries sorted;  // where they are many
+  std::vector<const PodInfo*> sorted;  // their reserve pods, where they are many
   if (mine.size() > kFew) {
-    sorted = mine;
+    for (const Ledger::Entry* e : mine) sorted.push_back(e->pod);
     std::ranges::sort(sorted);
   }
-  const auto is_mine = [&](const Ledger::Entry* e) {
-    return sorted.empty() ? std::ranges::find(mine, e) != mine.end() : std::ranges::binary_search(sorted, e);
+  const auto is_mine = [&](const PodInfo* pod) {
+    return sorted.empty() ? std::ranges::find(mine, pod, &Ledger::Entry::pod) != mine.end()
+                          : std::ranges::binary_search(sorted, pod);
   };
   const auto block = [&](const Amounts& more, const Amounts& less) {
     for (const Amount& a : more)
@@ -152,9 +167,10 @@ Rooms::Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine) : 
         blocked_.push_back({a.resource, amount});
   };
   for (const PodInfo* pod : view.removed()) {
+    if (is_mine(pod)) continue;
     const Ledger::Entry* const e = ledger.find(pod->pod->metadata.uid);
     if (is_reserve_pod(*pod->pod) || (e != nullptr && e->pod == pod)) {
-      if (e == nullptr || e->row != view.row() || is_mine(e)) continue;
+      if (e == nullptr || e->row != view.row()) continue;
       // Its pods stay: what counted once with it counts as theirs.
       Room& gone = room(*e);
       gone.gone = true;

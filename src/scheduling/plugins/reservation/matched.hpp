@@ -17,15 +17,32 @@
 namespace koord::scheduling::reservation {
 
 using Entries = std::vector<const Ledger::Entry*>;
+/// Of one row.
+using RowEntries = std::span<const Ledger::Entry* const>;
+
+/// Another one when anything of these is another.
+std::uint64_t version_of(RowEntries entries);
 
 /// What holds for a cycle of the pod: until the ledger changes.
 struct Matched {
-  std::vector<Row> rows;    // ascending
-  std::vector<Entries> on;  // of each, by order and name
-  api::ResourceList asked;  // what the pod asks for; empty where it matches nothing
+  std::vector<Row> rows;              // ascending
+  std::vector<std::uint32_t> starts;  // of each row's among the entries; one more at the end
+  Entries entries;                    // of all rows; of one by order and name
+  api::ResourceList asked;            // what the pod asks for; empty where it matches nothing
+  /// Of nothing else; since it has been found only rows that the node table's log names have others. 0: of a
+  /// pod alone.
+  std::uint64_t serial = 0;
 
-  /// nullptr: none there.
-  const Entries* at(Row row) const;
+  std::size_t bytes() const {
+    return rows.capacity() * sizeof rows[0] + starts.capacity() * sizeof starts[0] +
+           entries.capacity() * sizeof entries[0];
+  }
+  /// By the place of the row.
+  RowEntries on(std::size_t place) const {
+    return std::span(entries).subspan(starts[place], starts[place + 1] - starts[place]);
+  }
+  /// Empty: none there.
+  RowEntries at(Row row) const;
 };
 /// Nodes apart; nullptr: none.
 std::shared_ptr<Matched> by_row(Entries entries);
@@ -45,13 +62,14 @@ class KeptMatches {
     std::shared_ptr<Matched> found = {};
   };
   bool serves(const Ledger::Entry& entry) const;
-  std::shared_ptr<Matched> match(const PodInfo& pod) const;
-  bool repair(Kept& kept, const PodInfo& pod) const;
-  void look_again(Kept& kept, const PodInfo& pod, Row row) const;
+  std::shared_ptr<Matched> match(const PodInfo& pod);
+  bool repair(Kept& kept) const;
+  void look_again(Kept& kept, Row row) const;
 
   const Ledger& ledger_;
   const PluginContext& context_;
   std::unordered_map<const LabelSet*, Kept> kept_;
+  std::uint64_t serials_ = 0;
 };
 
 /// What a pod finds on a row of which it may use reservations: put into the view that has their reserve pods
@@ -60,9 +78,9 @@ struct Seen {
   Entries entries;
 };
 /// As if these were not there: their pods, ports and what counts twice.
-void take_out(const Entries& entries, NodeView& view);
+void take_out(RowEntries entries, NodeView& view);
 /// The same as other plugins read it.
-std::shared_ptr<const OpenRooms> open_rooms(const Entries& entries, bool required, bool all);
+std::shared_ptr<const OpenRooms> open_rooms(RowEntries entries, bool required, bool all);
 
 /// How resources are counted in reservations.
 struct IgnoredResources {
@@ -74,7 +92,7 @@ struct IgnoredResources {
 /// pods are out of the view.
 class Rooms {
  public:
-  Rooms(const Ledger& ledger, const NodeView& view, const Entries& mine);
+  Rooms(const Ledger& ledger, const NodeView& view, RowEntries mine);
 
   /// Pods that the view takes away live in reservations: their room goes back to these, and not to the node.
   bool returns() const { return !blocked_.empty(); }

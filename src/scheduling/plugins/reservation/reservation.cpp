@@ -33,6 +33,10 @@ struct DeltaState final : PodState {
   std::optional<PreAllocation::Asked> asked = {};
   std::shared_ptr<const Candidates> candidates = {};
   std::uint64_t cycle = 0;
+  /// Others may hold what it matches, too.
+  std::size_t bytes() const override {
+    return sizeof *this + (matched ? matched->bytes() / static_cast<std::size_t>(matched.use_count()) : 0);
+  }
 };
 
 SelectorIndex make_index(const ReservationArgs& args) {
@@ -102,11 +106,13 @@ bool Reservations::sign(const PodInfo& pod, Signature& signature) const {
 
 std::shared_ptr<const Matched> Reservations::matched(const PodInfo& pod) const {
   static const auto kNothing = std::make_shared<const Matched>();
-  if (ledger_.rows().empty() || is_reserve_pod(*pod.pod) || operates_as_reservation(*pod.pod))
-    return kNothing;
+  if (ledger_.no_rows() || is_reserve_pod(*pod.pod) || operates_as_reservation(*pod.pod)) return kNothing;
   const std::uint64_t nodes = context_.nodes.newest_node_change();
-  if (kept_.pod != pod.pod || kept_.ledger != ledger_.version() || kept_.nodes != nodes)
-    kept_ = {pod.pod, ledger_.version(), nodes, match_now(pod)};
+  if (kept_.pod == pod.pod && kept_.ledger == ledger_.version() && kept_.nodes == nodes)
+    return kept_.found ? kept_.found : kNothing;
+  // What nobody else reads is repaired where it is.
+  kept_.found = nullptr;
+  kept_ = {pod.pod, ledger_.version(), nodes, match_now(pod)};
   return kept_.found ? kept_.found : kNothing;
 }
 
@@ -117,8 +123,7 @@ std::shared_ptr<const Matched> Reservations::match_now(const PodInfo& pod) const
   if (!says_something && ledger_.reads_labels_alone()) return by_labels_.find(pod);
   Entries all;
   if (api::ignores_reservations(pod.pod->metadata)) {
-    for (const auto& [row, entries] : ledger_.rows())
-      std::ranges::copy_if(entries, std::back_inserter(all), &Ledger::Entry::usable);
+    all = ledger_.usable();
   } else {
     all = ledger_.owned_by(pod);
   }
@@ -187,6 +192,7 @@ std::span<const Row> Reservations::delta_rows(PodState& state, const PodInfo& po
     ++s.cycle;
     return s.candidates->rows;
   }
+  s.matched = nullptr;
   s.matched = matched(pod);
   return s.matched->rows;
 }
@@ -194,18 +200,21 @@ std::span<const Row> Reservations::delta_rows(PodState& state, const PodInfo& po
 std::uint64_t Reservations::delta_version(const PodState& state, Row row) const {
   const auto& s = static_cast<const DeltaState&>(state);
   if (s.asked) return s.cycle;
-  std::uint64_t version = 0;
-  for (const Ledger::Entry* e : *s.matched->at(row)) version = mixed(mixed(version, e->serial), e->version);
-  return version;
+  return version_of(s.matched->at(row));
+}
+
+std::uint64_t Reservations::delta_key(const PodState& state) const {
+  const auto& s = static_cast<const DeltaState&>(state);
+  return s.asked ? 0 : s.matched->serial;
 }
 
 void Reservations::apply(const PodState& state, NodeView& view) const {
   const auto& s = static_cast<const DeltaState&>(state);
   if (s.asked) return pre_allocation_.apply(s.candidates, *s.asked, view);
-  const Entries& entries = *s.matched->at(view.row());
+  const RowEntries entries = s.matched->at(view.row());
   take_out(entries, view);
   view.slots().put(open_rooms(entries, s.affinity, s.ignores));
-  view.slots().put(std::make_shared<const Seen>(Seen{entries}));
+  view.slots().put(std::make_shared<const Seen>(Seen{{entries.begin(), entries.end()}}));
 }
 
 // Reserve, PreBind, Bind

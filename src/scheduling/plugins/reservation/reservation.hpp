@@ -56,6 +56,7 @@ class Reservations final : public Plugin,
   std::unique_ptr<PodState> prepare_deltas(const PodInfo& pod) override;
   std::span<const Row> delta_rows(PodState& state, const PodInfo& pod) override;
   std::uint64_t delta_version(const PodState& state, Row row) const override;
+  std::uint64_t delta_key(const PodState& state) const override;
   void apply(const PodState& state, NodeView& view) const override;
 
   Depends filter_depends() const override { return Depends::pods; }
@@ -72,6 +73,8 @@ class Reservations final : public Plugin,
 
   std::unique_ptr<PodState> prepare_cross_node_score(const PodInfo& pod) override;
   bool may_score(PodState& state, const PodInfo& pod) override;
+  bool score_few(PodState& state, const PodInfo& pod, const NodeTable& nodes,
+                 std::span<const std::int32_t> slots, FewScores& out) override;
   bool pre_score(PodState& state, const PodInfo& pod, const NodeTable& nodes,
                  std::span<const Row> feasible) override;
   void score(PodState& state, const NodeTable& nodes, std::span<const Row> rows,
@@ -132,6 +135,9 @@ class Reservations final : public Plugin,
   const Ledger::Entry* nominate(FilterState& state, const PodInfo& pod, const Matched& matched,
                                 Row row) const;
   std::unique_ptr<FilterState> read(const PodInfo& pod) const;
+  template <class IsFeasible>
+  std::int64_t score_matched(ScoreState& state, const PodInfo& pod, IsFeasible&& is_feasible,
+                             FewScores& out) const;
 
   const PluginContext context_;
   const std::shared_ptr<const ReservePods> kind_ = std::make_shared<ReservePods>();

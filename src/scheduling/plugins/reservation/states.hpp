@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "koord/api/koordinator/reservation.hpp"
+#include "scheduling/plugins/reservation/kept_scores.hpp"
 #include "scheduling/plugins/reservation/reservation.hpp"
 
 namespace koord::scheduling::reservation {
@@ -25,8 +26,6 @@ inline std::string_view annotation(const PodInfo& pod, std::string_view key) {
 inline bool has_affinity(const PodInfo& pod) {
   return pod.pod->metadata.annotations.contains(api::ReservationAffinity::kAnnotation);
 }
-
-inline std::uint64_t mixed(std::uint64_t a, std::uint64_t b) { return (a ^ (b + 1)) * 0x9E3779B97F4A7C15u; }
 
 /// What the pod is given, from the choice of its node on; nullptr: no reservation.
 struct Choice final : PodState {
@@ -61,15 +60,12 @@ struct Reservations::FilterState final : PodState {
 };
 
 struct Reservations::ScoreState final : PodState {
-  struct Known {
-    std::uint64_t row = 0, version = 0;
-    std::int64_t score = 0;
-  };
   std::unique_ptr<FilterState> filter;
-  std::unordered_map<Row, Known> known;
-  std::vector<std::pair<Row, std::int64_t>> scores;  // of this cycle, ascending
-  std::int64_t otherwise = 0;                        // of all other rows
-  bool as_it_is = false;                             // they are 0 to 100 already
+  KeptScores kept;
+  FewScores few = {};          // raw ones, of this cycle
+  std::int64_t otherwise = 0;  // of all other rows
+  bool as_it_is = false;       // they are 0 to 100 already
+  std::size_t bytes() const override { return sizeof *this + kept.bytes(); }
 };
 
 }  // namespace koord::scheduling::reservation
