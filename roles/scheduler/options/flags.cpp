@@ -209,8 +209,8 @@ constexpr FeatureGate kGates[] = {
     {.name = "SkipFilterWithNominatedPods",
      .enabled = false,
      .stage = Stage::alpha,
-     .help = "Without effect: a pod always has to fit with the pods that are nominated to a node and "
-             "without them."},
+     .help = "Where a pod yields to pods that are nominated to a node it has to fit with them, and not "
+             "without them, too."},
     {.name = "DynamicSchedulerCheck",
      .enabled = true,
      .stage = Stage::beta,

@@ -224,12 +224,14 @@ class Builder {
     for (std::size_t i = 0; i < profile_.plugins.size(); ++i) all.push_back({static_cast<PluginIndex>(i), 0});
     return all;
   }
+  bool gate(std::string_view name) const { return gates_.known(name) && gates_.enabled(name); }
   void ask_at_koordinators_points() {
+    profile_.with_nominated_alone = gate("SkipFilterWithNominatedPods");
     ask(profile_.pre_filter_transformers, profile_.pre_filters);
     ask(profile_.post_filter_transformers, profile_.post_filters);
     ask(profile_.score_transformers, profile_.scores);
     ask(profile_.nominators, everybody());
-    if (gates_.known("ResizePod") && gates_.enabled("ResizePod")) ask(profile_.resizes, everybody());
+    if (gate("ResizePod")) ask(profile_.resizes, everybody());
     ask(profile_.find_one_node);
     ask(profile_.prefer_nodes);
     ask(profile_.jobs);

@@ -23,9 +23,10 @@ constexpr const char* kNotHelpful = "Preemption is not helpful for scheduling";
 /// A row with the pods that are nominated to it, which come first, and without victims.
 class Space final : public Vacancy {
  public:
-  Space(ClassState& state, Row row, std::vector<const PodInfo*> nominated,
+  /// `alone`: see Profile::with_nominated_alone.
+  Space(ClassState& state, Row row, std::vector<const PodInfo*> nominated, bool alone,
         std::unique_ptr<Vacancy> beside = nullptr)
-      : trial_(state, row), nominated_(std::move(nominated)), beside_(std::move(beside)) {}
+      : trial_(state, row), nominated_(std::move(nominated)), alone_(alone), beside_(std::move(beside)) {}
   void remove(const PodInfo& pod) override {
     trial_.remove(pod);
     if (beside_) beside_->remove(pod);
@@ -37,19 +38,20 @@ class Space final : public Vacancy {
   /// Those of the row as the pod sees it.
   std::vector<const PodInfo*> pods() const { return trial_.view().pods(); }
   VerdictId judge() override {
+    VerdictId verdict = kPass;
     if (!nominated_.empty()) {
       for (const PodInfo* pod : nominated_) trial_.add(*pod);
-      const VerdictId verdict = trial_.verdict();
+      verdict = trial_.verdict();
       for (const PodInfo* pod : nominated_) trial_.remove(*pod);
-      if (verdict != kPass) return verdict;
     }
-    const VerdictId verdict = trial_.verdict();
+    if (verdict == kPass && (nominated_.empty() || !alone_)) verdict = trial_.verdict();
     return verdict == kPass && beside_ ? beside_->judge() : verdict;
   }
 
  private:
   Trial trial_;
   const std::vector<const PodInfo*> nominated_;
+  const bool alone_;
   const std::unique_ptr<Vacancy> beside_;
 };
 
@@ -170,7 +172,8 @@ std::optional<Row> Preemptor::row_that_empties(const PodAttempt& attempt) {
     for (const PodInfo* other : nodes_.pods(row))
       if (other->priority < pod.priority && ends_for_preemption(*other->pod)) ending.push_back(other);
     if (ending.empty()) continue;
-    Space space(attempt.state(), row, nominated_before(attempt, job, row));
+    Space space(attempt.state(), row, nominated_before(attempt, job, row),
+                attempt.profile.with_nominated_alone);
     for (const PodInfo* other : ending) space.remove(*other);
     if (space.judge() == kPass) return row;
   }
@@ -275,7 +278,7 @@ const DryRuns::Entry& Preemptor::dry_run(const PodAttempt& attempt, Row row, Dry
                        budgets_.version()};
   if (entry.made && !entry.run.budgets_asked) stamp.budgets = budgets_.selectors_version();
   if (entry.made && entry.stamp == stamp) return entry;
-  Space space(state, row, nominated_before(attempt, job, row),
+  Space space(state, row, nominated_before(attempt, job, row), attempt.profile.with_nominated_alone,
               beside_ != nullptr ? beside_->beside(pod) : nullptr);
   std::vector<const PodInfo*> seen;  // if it is not all of the row's
   if (stamp.delta != 0) seen = space.pods();

@@ -1,6 +1,7 @@
 // Nominated pods, whom they keep off, and bindings whose end the watch or another scheduler overtakes.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <optional>
 
 #include "cycle_rig.hpp"
 
@@ -255,6 +256,120 @@ TEST_CASE("a binding whose answer was lost is there if the watch says so") {
   CHECK_FALSE(c.engine.binding_failed(*d.pod));
   CHECK(c.asked_text() == (here ? "A.post_bind(p) B.post_bind(p)" : "B.unreserve(p) A.unreserve(p)"));
   CHECK(c.kept == 0);
+}
+
+/// Nodes take pods only where another one named "friend" is, or will be: a filter of the row alone.
+class Needs final : public Plugin, public FilterPlugin {
+ public:
+  explicit Needs(const PluginContext& context)
+      : lonely_(context.verdicts.intern({context.index, false, {"node(s) were lonely"}})) {}
+  bool sign(const PodInfo& pod, Signature& signature) const override {
+    signature.add(needs(pod));
+    return true;
+  }
+  Depends filter_depends() const override { return Depends::pods; }
+  FilterPlugin::Prepared prepare_filter(const PodInfo& pod) override {
+    FilterPlugin::Prepared prepared;
+    prepared.skip = !needs(pod);
+    return prepared;
+  }
+  void filter(PodState*, const NodeTable& nodes, std::span<const Row> rows,
+              std::span<VerdictId> out) const override {
+    for (std::size_t i = 0; i < rows.size(); ++i) out[i] = judge(NodeView(nodes, rows[i]));
+  }
+  VerdictId filter_view(PodState*, const NodeTable&, const NodeView& view) const override {
+    return judge(view);
+  }
+
+ private:
+  static bool needs(const PodInfo& pod) { return pod.pod->metadata.labels.contains("needs"); }
+  VerdictId judge(const NodeView& view) const {
+    return std::ranges::any_of(view.pods(),
+                               [](const PodInfo* p) { return p->pod->metadata.name == "friend"; })
+               ? kPass
+               : lonely_;
+  }
+  VerdictId lonely_;
+};
+
+TEST_CASE("the gate SkipFilterWithNominatedPods: whether a pod has to fit without nominated pods, too") {
+  struct Nominee {
+    const char* cpu;
+    int priority;
+    bool foreign = false;
+  };
+  const PodEdit nobody = [](api::Pod&) {};
+  const PodEdit needs = [](api::Pod& p) { p.metadata.labels["needs"] = "friend"; };
+  const PodEdit affine = [](api::Pod& p) {
+    api::PodAffinityTerm& near = p.spec.affinity.ensure().pod_affinity.ensure().required.emplace_back();
+    near.topology_key = "kubernetes.io/hostname";
+    near.label_selector.ensure().match_labels["app"] = "friend";
+  };
+  struct Case {
+    const char* name;
+    bool cross, skip;  // the gates CrossSchedulerNomination and SkipFilterWithNominatedPods
+    const char* cpu;   // of the node
+    std::optional<Nominee> nominee;
+    const PodEdit* edit;  // of the pod, which asks for a CPU and has priority 5
+    bool fits;
+  };
+  const std::vector<Case> cases = {
+      // The original's own.
+      {"two passes, nominated", false, false, "2", Nominee{"1500m", 10}, &nobody, false},
+      {"two passes, nobody nominated", false, false, "2", {}, &nobody, true},
+      {"two passes, of another scheduler", true, false, "2", Nominee{"1500m", 10, true}, &nobody, false},
+      {"two passes, of another one, equal", true, false, "2", Nominee{"1500m", 5, true}, &nobody, true},
+      {"one pass, nominated", false, true, "2", Nominee{"1500m", 10}, &nobody, false},
+      {"one pass, room for both", false, true, "4", Nominee{"1", 10}, &nobody, true},
+      {"one pass, of another scheduler", true, true, "2", Nominee{"1500m", 10, true}, &nobody, false},
+      {"one pass, of another one, equal", true, true, "2", Nominee{"1500m", 5, true}, &nobody, true},
+      // Who needs the nominated pod.
+      {"two passes, near it", false, false, "4", Nominee{"1", 10}, &affine, false},
+      {"one pass, near it", false, true, "4", Nominee{"1", 10}, &affine, true},
+      {"one pass, near one that is not yielded to", false, true, "4", Nominee{"1", 4}, &affine, false},
+      {"one pass, near it, no room", false, true, "2", Nominee{"1500m", 10}, &affine, false},
+      {"two passes, beside it", false, false, "4", Nominee{"1", 10}, &needs, false},
+      {"one pass, beside it", false, true, "4", Nominee{"1", 10}, &needs, true},
+      {"one pass, beside nobody", false, true, "4", {}, &needs, false},
+  };
+  static constexpr FeatureGate kGates[] = {
+      {.name = "SkipFilterWithNominatedPods", .enabled = false, .stage = Stage::alpha, .help = ""}};
+  static constexpr PluginEntry kNeeds{.name = "Needs", .make = &make<Needs>};
+  std::vector<const PluginEntry*> table(plugin_table().begin(), plugin_table().end());
+  table.push_back(&kNeeds);
+  KubeSchedulerConfiguration config;
+  config.profiles.emplace_back().plugins.ensure().multi_point.enabled = {{"Needs", {}}};
+  for (const Case& c : cases) {
+    INFO(c.name);
+    FeatureGates gates{kGates};
+    REQUIRE(gates.set(fmt::format("SkipFilterWithNominatedPods={}", c.skip)).has_value());
+    EngineOptions options;
+    options.foreign_nominations = c.cross;
+    World world(config, options, table, gates);
+    world.engine.put_node(make_node("n", c.cpu));
+    world.engine.put_node(make_node("small", "500m"));
+    if (c.nominee)
+      world.engine.put_pod(
+          changed(nominated("friend", c.nominee->cpu, "n", c.nominee->priority), [&](api::Pod& p) {
+            p.metadata.labels["app"] = "friend";
+            if (c.nominee->foreign) p.spec.scheduler_name = "another";
+          }));
+    const auto pod = make_pod("p", "1", "1Gi", [&](api::Pod& p) {
+      p.spec.priority = 5;
+      (*c.edit)(p);
+    });
+    const Row row = world.engine.nodes().find("n");
+    for (int again = 0; again < 3; ++again) {  // what is kept says the same
+      ClassState& state = world.engine.evaluate(world.engine.profiles()[0], pod);
+      CHECK((state.verdict(row) == kPass) == c.fits);
+      CHECK(state.feasible() == (c.fits ? 1 : 0));
+      Random random(1);
+      CHECK(state.pick(random) == (c.fits ? row : kNoRow));
+      if (!c.fits) continue;
+      CHECK(state.score(row) > 0);
+      CHECK(state.explain(row).total == state.score(row));
+    }
+  }
 }
 
 }  // namespace
