@@ -24,6 +24,8 @@ CLUSTER = os.path.join(schedulers.HERE, "cluster")
 SLOW = ("--kube-api-qps=100", "--kube-api-burst=20")
 PROMPTLY = 7  # seconds; what is on its way may take five of them
 UNDER_PROTEST = 13  # seconds; the process gives its roles ten
+# Soon the leader where there is none, and then not lost on a busy machine.
+QUICK = ("--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=200ms")
 SHORT_LEASE = ("--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=200ms")
 KILLS = 4
 WHOLE = 4  # seconds in which an API server says how far a watch is
@@ -137,7 +139,7 @@ class Faults(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, refusing_proxy.RefusingProxy(schedulers.KUBECONFIG, folder) as proxy:
             first = self.start(*SHORT_LEASE, *SLOW)
             self.leader([first])
-            late = self.start(f"--kubeconfig={proxy.kubeconfig}", *SHORT_LEASE)
+            late = self.start(f"--kubeconfig={proxy.kubeconfig}", *QUICK)
             wait_for("its informers", lambda: "the informers of nodes and pods have synced" in late.output())
             self.assertEqual(proxy.hold("pods"), 1)
             self.wait_bound(LATE)
