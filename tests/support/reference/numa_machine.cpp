@@ -229,10 +229,14 @@ std::int64_t Machine::has_of(int zone, const std::string& resource) const {
   return amount == of->second.end() ? 0 : amount->second;
 }
 std::int64_t Machine::allocated(int zone, const std::string& resource) const {
-  std::int64_t sum = 0;
-  if (const auto of = given_of_zones.find(zone); of != given_of_zones.end())
-    if (const auto amount = of->second.find(resource); amount != of->second.end()) sum = amount->second;
-  if (resource == "cpu" && zone_ratio > 1) {
+  const auto of = given_of_zones.find(zone);
+  if (of == given_of_zones.end()) return 0;
+  const auto amount = of->second.find(resource);
+  std::int64_t sum = amount != of->second.end() ? amount->second : 0;
+  // As in Koordinator: of a memory node of which nobody has a share, whole CPUs take nothing.
+  const bool has_shares = std::any_of(of->second.begin(), of->second.end(),
+                                      [&](auto& share) { return share.second != 0 && knows(share.first); });
+  if (resource == "cpu" && zone_ratio > 1 && has_shares) {
     const auto whole = 1000 * static_cast<std::int64_t>(common(taken(), of_zone(zone)).size());
     sum += amplify(whole, zone_ratio) - whole;
   }

@@ -86,6 +86,12 @@ class Ledger {
     const std::size_t at = zone * resources + resource;
     return at < allocated_.size() ? allocated_[at] - (at < twice_.size() ? twice_[at] : 0) : 0;
   }
+  /// Whether anybody has some of the zone's amounts.
+  bool has_shares(std::size_t zone, std::size_t resources) const {
+    for (std::size_t at = zone * resources; at < (zone + 1) * resources && at < allocated_.size(); ++at)
+      if (allocated_[at] != 0) return true;
+    return false;
+  }
   /// Where only pods of one memory node are, and where one of several is.
   NumaMask single() const;
   NumaMask shared() const;

@@ -81,8 +81,11 @@ Room::Room(const NumaNode& node, const Ledger& ledger, const Demand& demand, con
 }
 
 std::int64_t Room::taken(std::size_t zone, std::size_t resource) const {
-  std::int64_t taken = ledger_.allocated(zone, resource, node_.zones.resources.size());
-  if (node_.zone_cpu_ratio > 1 && node_.has_cpus() && node_.zones.resources[resource] == cpu_name()) {
+  const std::size_t resources = node_.zones.resources.size();
+  std::int64_t taken = ledger_.allocated(zone, resource, resources);
+  // As in Koordinator: of a memory node of which nobody has a share, whole CPUs take nothing.
+  if (node_.zone_cpu_ratio > 1 && node_.has_cpus() && node_.zones.resources[resource] == cpu_name() &&
+      ledger_.has_shares(zone, resources)) {
     const CpuTopology::Zone* const cpus = node_.topology->cpus->zone(node_.zones.zones[zone]);
     const std::int64_t whole =
         cpus != nullptr ? 1000 * std::int64_t{(cpus->cpus & ledger_.taken()).size()} : 0;

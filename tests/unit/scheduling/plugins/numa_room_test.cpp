@@ -40,11 +40,16 @@ class Trials {
         const std::string name = of.node.zones.resources[r].str();
         total_[zone][name] = of.node.zones.at(z, r);
         std::int64_t taken = 0;
+        bool has_shares = false;  // else the original has nothing that it could amplify
         for (const Ledger::Holder& holder : of.ledger.holders())
           for (const Given::Zone& share : holder.given->zones)
-            for (const auto& [what, amount] : share.amounts)
-              if (share.id == zone && what.view() == name) taken += amount;
-        if (name == "cpu" && of.node.zone_cpu_ratio > 1) {
+            for (const auto& [what, amount] : share.amounts) {
+              if (share.id != zone) continue;
+              has_shares =
+                  has_shares || (amount != 0 && of.node.zones.resource(what) != ZoneAmounts::kNowhere);
+              if (what.view() == name) taken += amount;
+            }
+        if (name == "cpu" && of.node.zone_cpu_ratio > 1 && has_shares) {
           const auto* cpus = topology_.zone(zone);
           const std::int64_t whole = cpus != nullptr ? (cpus->cpus & of.ledger.taken()).size() * 1000 : 0;
           taken = taken - whole + amplified(whole, of.node.zone_cpu_ratio);
