@@ -335,11 +335,14 @@ class CpuSuppress final : public Strategy {
       return;
     }
     const CpuSet some = below_parent(group.group, target);
-    // The kubelet's static policy sets the containers' CPUs by itself and looks at its own folders' sets.
-    const int from = static_policy ? kContainers : 0;
-    if (static_policy && pools_.best_effort.known)
-      want_all_of(pools_.best_effort.folders, group.group, {0, kPods, {}}, "the kubelet's static CPU policy",
-                  plan);
+    // The kubelet's static policy sets the containers' CPUs by itself and looks at its own folders' sets. And
+    // no group has more CPUs than the folders above it: where others are below them these stay wide, too.
+    const bool wide = static_policy || !pools_.shared.empty();
+    const int from = wide ? kContainers : 0;
+    if (wide && pools_.best_effort.known)
+      want_all_of(
+          pools_.best_effort.folders, group.group, {0, kPods, {}},
+          static_policy ? "the kubelet's static CPU policy" : "LS pods that ask for nothing are below", plan);
     Intent& intent = plan.want(Knob::cpuset_cpus, group.group, some, reason);
     intent.audit_reason = kAdjust;
     intent.reach = {from, deepest(), pools_.shared};

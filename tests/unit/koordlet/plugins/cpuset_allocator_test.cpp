@@ -175,13 +175,39 @@ TEST_CASE("An LS pod that asks for nothing shares what is left, and best-effort 
   const auto of = [&](const std::string& group) { return *CpuSet::parse(rig.kernel.cpus(group)); };
   CHECK(of(be).size() >= 15);
   CHECK(of(ls) == (allocates ? of(be) - *lsr.cpus : of(be)));
-  // Where nobody is left to share with it has what there is, as everybody has.
+  // Where nobody is left to share with it has what there is.
   lsr.cpus = *CpuSet::parse("0-15");
   rig.inventory.own_cpus.lsr = *lsr.cpus;
   ++rig.inventory.generation;
   rig.ticks(5);
-  CHECK(of(ls) == of(be));
+  CHECK(of(ls) == (allocates ? *CpuSet::parse("0-15") : of(be)));
   CHECK(rig.kernel.refused.empty());
+}
+
+TEST_CASE("What keeps best-effort work on few CPUs keeps no LS pod there that asks for nothing",
+          "[koordlet][hooks]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  HooksRig rig(version);
+  rig.slo(true, "cpuset", 25);
+  rig.only({"CPUSetAllocator", "CPUSuppress"});
+  const std::string ls = rig.pod("ls", Qos::ls, {{"c"}}, {}, true).group;
+  const std::string be = rig.pod("be", Qos::be, {{"c"}}).group;
+  PodInfo& lsr = rig.pod("lsr", Qos::lsr, {{"c", 4000}});
+  lsr.cpus = *CpuSet::parse("4-7");
+  rig.inventory.own_cpus.lsr = *lsr.cpus;
+  ++rig.inventory.generation;
+  rig.ticks(30);
+  const auto of = [&](const std::string& group) { return *CpuSet::parse(rig.kernel.cpus(group)); };
+  CHECK(of(be + "/c").size() <= 4);
+  // Its own, and no group above it is narrower: the kernel gives no more than that (v2), or refuses it (v1).
+  for (const std::string& group : {ls + "/c", ls, std::string("kubepods/besteffort")})
+    CHECK((*CpuSet::parse("0-3,8-15") - of(group)).empty());
+  CHECK(rig.kernel.refused.empty());
+  // It goes: best-effort work has its folder to itself again.
+  rig.inventory.all_pods.erase(rig.inventory.all_pods.begin());
+  ++rig.inventory.generation;
+  rig.ticks(5);
+  CHECK(of("kubepods/besteffort").size() <= 4);
 }
 
 TEST_CASE("Sets of CPUs grow from the roots down and shrink from the leaves up", "[koordlet][hooks]") {
