@@ -1,6 +1,7 @@
 // RoleRig: what a process hands to one role, on a fake clock, with an API server that the test plays.
 #pragma once
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
@@ -47,6 +48,18 @@ struct RoleRig : runtime::ClientFactory {
   Result<kube::Client*> client(const runtime::ClientSettings&) override { return &api; }
   Result<kube::ClientConfig> config(const runtime::ClientSettings&) override {
     return Error(Code::internal, "not here");
+  }
+
+  /// For a role with a thread of its own, which works in real time: false if it does not come to it.
+  template <class Done>
+  bool run_until(Done&& done) {
+    for (int i = 0; i < 5000 && !done(); ++i) {
+      loop.advance(std::chrono::milliseconds(10));
+      const auto work = boost::asio::make_work_guard(loop.context);
+      loop.context.restart();
+      loop.context.run_one_for(std::chrono::microseconds(100));
+    }
+    return done();
   }
 
   unsigned probe(runtime::HealthChecks::Probe which) { return health.answer(which, {}, "").status; }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <boost/asio/executor_work_guard.hpp>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -154,17 +153,6 @@ struct Process : koord::test::RoleRig {
   ~Process() override {
     koord::test::run_task(loop, tasks.stop(loop.clock, 20s));
     std::filesystem::remove(config_file());
-  }
-  template <class Done>
-  bool run_until(Done&& done) {
-    for (int i = 0; i < 5000 && !done(); ++i) {
-      loop.advance(10ms);
-      // The engine works on a thread of its own, in real time.
-      const auto work = boost::asio::make_work_guard(loop.context);
-      loop.context.restart();
-      loop.context.run_one_for(100us);
-    }
-    return done();
   }
 };
 

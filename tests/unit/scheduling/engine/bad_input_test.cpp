@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "koord/scheduling/classes/cache_memory.hpp"
+#include "plain_pods.hpp"
 #include "support/sanitized.hpp"
 #include "world.hpp"
 
@@ -14,16 +15,6 @@ const int kMany = static_cast<int>(koord::test::hostile(10'000));
 struct Flood : World {
   Flood() {
     for (int i = 0; i < kNodes; ++i) engine.put_node(make_node(fmt::format("n{}", i), "64", "256Gi"));
-  }
-  /// What a plain pod that arrives now costs, in rows.
-  std::uint64_t plain_pod(const std::string& name) {
-    const std::uint64_t before = engine.classes().rows_looked_at();
-    engine.put_pod(make_pod(name, "10m", "1Mi", [](api::Pod& p) { p.spec.priority = 1000; }));
-    const auto out = run(1);
-    REQUIRE(out.size() == 1);
-    CHECK(out[0].pod->metadata.name == name);
-    CHECK(out[0].kind() == Decision::Kind::bind);
-    return engine.classes().rows_looked_at() - before;
   }
   std::uint64_t rows_of(int pods) {
     const std::uint64_t before = engine.classes().rows_looked_at();
@@ -39,11 +30,11 @@ struct Flood : World {
 TEST_CASE("10,000 different pods at once cost a look at all nodes each, and the others nothing") {
   Flood world;
   // What is seen twice is remembered.
-  for (const char* name : {"first", "again"}) world.plain_pod(name);
+  for (const char* name : {"first", "again"}) plain_pod(world, name);
   for (int i = 0; i < kMany; ++i)
     world.engine.put_pod(make_pod(fmt::format("p{}", i), fmt::format("{}m", 100'000 + i)));
   // With a class of its own that is known, and ahead of those that wait.
-  CHECK(world.plain_pod("second") <= 2);
+  CHECK(plain_pod(world, "second") <= 2);
   CHECK(world.rows_of(kMany) <= static_cast<std::uint64_t>(kMany + 10) * kNodes);
   world.check_memory();
   // They wait, and a change of a node is asked about class by class, of its own row.
@@ -79,7 +70,7 @@ TEST_CASE("a resource of its own for each pod costs a name each, while there are
   CHECK(world.engine.nodes().cells().stored() <= cells + 2 * many);
   for (int i = many; i < 2 * many; ++i) world.engine.remove_pod(*pod(i, "n1"));
   CHECK(world.engine.nodes().cells().stored() == cells);
-  world.plain_pod("plain");
+  plain_pod(world, "plain");
   CHECK(world.engine.nodes().resources().known() < static_cast<std::size_t>(2 * many));
 }
 
@@ -150,7 +141,7 @@ TEST_CASE("malformed rules are the pod's own affair") {
     REQUIRE(out.size() == 1);
     // It goes somewhere or is told why not; nobody else notices.
     CHECK((out[0].kind() == Decision::Kind::bind) == out[0].message().empty());
-    world.plain_pod(fmt::format("plain {}", bad.name));
+    plain_pod(world, fmt::format("plain {}", bad.name));
     world.engine.remove_pod(*make_pod("bad"));
   }
   CHECK(world.engine.pods() == std::size(kCases));
@@ -182,7 +173,7 @@ TEST_CASE("topology keys that no node has cost a look at no node") {
   REQUIRE(out.size() == 2);
   CHECK(out[0].kind() == Decision::Kind::bind);
   CHECK(out[1].message() == "0/20 nodes are available: 20 node(s) didn't match pod affinity rules.");
-  world.plain_pod("plain");
+  plain_pod(world, "plain");
 }
 
 TEST_CASE("giant selectors are read once, looked at once a node, and forgotten") {

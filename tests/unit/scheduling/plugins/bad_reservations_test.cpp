@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "koord/scheduling/plugin/complaints.hpp"
+#include "plain_pods.hpp"
 #include "reservation_cpus_rig.hpp"
 #include "support/sanitized.hpp"
 
@@ -22,16 +23,6 @@ struct Crowd : ReservedCpus {
   }
   std::int64_t used(ResourceId resource, std::string_view node = "n") const {
     return engine.nodes().used(resource, engine.nodes().find(node));
-  }
-  /// How many rows were looked at for a plain pod that arrives now.
-  std::uint64_t plain_pod(const std::string& name) {
-    const std::uint64_t before = engine.classes().rows_looked_at();
-    engine.put_pod(make_pod(name, "10m", "1Mi", [](api::Pod& p) { p.spec.priority = 1000; }));
-    const auto out = run(1);
-    REQUIRE(out.size() == 1);
-    CHECK(out[0].pod->metadata.name == name);
-    CHECK(out[0].kind() == Decision::Kind::bind);
-    return engine.classes().rows_looked_at() - before;
   }
   std::vector<std::string> told;
 };
@@ -81,7 +72,7 @@ TEST_CASE("what a reservation says that nobody can use is told by name, and it s
     REQUIRE(world.told.size() == 1);
     CHECK_THAT(world.told[0], Catch::StartsWith("Reservation bad: ") && Catch::Contains(bad.expected));
     CHECK(world.run().size() == (bad.placed ? 1 : 0));
-    world.plain_pod("plain");
+    plain_pod(world, "plain");
     world.engine.remove_object(r);
     CHECK(world.used(kCpu) + world.used(kCpu, "other") == 10);
   }
@@ -128,7 +119,7 @@ TEST_CASE("a reservation that wants its own room has it once") {
     world.engine.put_object(changed(there, [](auto& r) { r.metadata.labels["again"] = "1"; }));
     CHECK(world.used(kCpu, node) == 2000);
     CHECK(world.run().empty());
-    world.plain_pod("plain");
+    plain_pod(world, "plain");
     world.engine.remove_object(there);
     CHECK(world.used(kCpu) + world.used(kCpu, "other") == 10);
   }
@@ -176,8 +167,8 @@ TEST_CASE("ten thousand terms of owners say no more than one, and go with their 
   const Decision d = world.put(owner);
   REQUIRE(d.kind() == Decision::Kind::bind);
   CHECK_THAT(ReservedCpus::what(d), Catch::StartsWith("r"));
-  for (const char* name : {"first", "again"}) world.plain_pod(name);
-  CHECK(world.plain_pod("plain") <= 2);
+  for (const char* name : {"first", "again"}) plain_pod(world, name);
+  CHECK(plain_pod(world, "plain") <= 2);
   for (const Reserved& r : all) world.engine.remove_object(r);
   world.engine.remove_pod(*owner);
   CHECK(world.used(kCpu) + world.used(kCpu, "other") == 30);
@@ -197,8 +188,8 @@ TEST_CASE("ten thousand reservations on one node cost pods that they are not for
         "n", {}));
   CHECK(world.used(kCpu) == kOnNode);
   CHECK(world.used(kPods) == kOnNode);
-  for (const char* name : {"first", "again"}) world.plain_pod(name);
-  CHECK(world.plain_pod("plain") <= 2);
+  for (const char* name : {"first", "again"}) plain_pod(world, name);
+  CHECK(plain_pod(world, "plain") <= 2);
   // Its owners find them, and so does the next one when thousands have changed.
   const auto crowded = [](const char* name) {
     return make_pod(name, "1m", "1Mi", [](api::Pod& p) {
@@ -230,8 +221,8 @@ TEST_CASE("a thousand reservations with CPUs of one node are looked at as far as
   const auto owner = ReservedCpus::owner("owner", "1", "crowd", {}, true);
   CHECK(ReservedCpus::what(world.put(owner)) == "r0000 0");
   // Of what lies behind none is given, and nothing of theirs to others.
-  for (const char* name : {"first", "again"}) world.plain_pod(name);
-  CHECK(world.plain_pod("plain") <= 3);
+  for (const char* name : {"first", "again"}) plain_pod(world, name);
+  CHECK(plain_pod(world, "plain") <= 3);
   const Decision all = world.put(changed(
       lsr_pod("all", "1024"), [](api::Pod& p) { p.spec.node_selector["kubernetes.io/hostname"] = "large"; }));
   CHECK(all.kind() != Decision::Kind::bind);
@@ -260,7 +251,7 @@ TEST_CASE("reservations of more than there can be are full, and nothing else is"
       CHECK(d.kind() == Decision::Kind::bind);
       world.engine.put_pod(NumaWorld::bound(d));
     }
-    world.plain_pod("plain");
+    plain_pod(world, "plain");
     for (const char* name : {"one", "two", "three"}) world.engine.remove_pod(*make_pod(name));
     for (const Reserved& r : all) world.engine.remove_object(r);
     CHECK(world.used(kCpu) + world.used(kCpu, "other") == 10);
