@@ -76,10 +76,10 @@ PluginTable plugin_table() {
 }
 // clang-format on
 
-extern const metrics::Table kReservationGauges, kReservationQueries;
+extern const metrics::Table kReservationGauges, kReservationQueries, kQuotaMetrics;
 
 std::span<const metrics::Table> plugin_metrics() {
-  static const metrics::Table kTables[] = {kReservationGauges, kReservationQueries};
+  static const metrics::Table kTables[] = {kReservationGauges, kReservationQueries, kQuotaMetrics};
   return kTables;
 }
 

@@ -146,28 +146,20 @@ constexpr Metric kTimeouts{.name = "scheduler_scheduling_timeout",
                            .labels = {"profile"}};
 constexpr Metric kQuotaSpec{.name = "scheduler_elastic_quota_spec",
                             .type = Type::gauge,
-                            .help = "What an ElasticQuota says; there are none yet.",
+                            .help =
+                                "Koordinator sets none: what an ElasticQuota says is in "
+                                "scheduler_elastic_quota_status.",
                             .labels = {"name", "resource", "tree", "is_parent", "parent", "field"}};
-constexpr Metric kQuotaStatus{.name = "scheduler_elastic_quota_status",
-                              .type = Type::gauge,
-                              .help = "What an ElasticQuota has come to; there are none yet.",
-                              .labels = {"name", "resource", "tree", "is_parent", "parent", "field"}};
 constexpr Metric kQuotaSeconds{.name = "scheduler_elastic_quota_process_latency",
                                .type = Type::histogram,
-                               .help = "Duration of work on ElasticQuotas, in seconds; there are none yet.",
+                               .help = "Duration of work on ElasticQuotas; koord measures none.",
                                .labels = {"operation"},
                                .bounds = exponential_bounds(0.00001, 2, 24)};
-constexpr Metric kQuotaHookSeconds{
-    .name = "scheduler_elastic_quota_hook_plugin_latency",
-    .type = Type::histogram,
-    .help = "Duration of a hook of ElasticQuota, in seconds; there are none yet.",
-    .labels = {"plugin", "operation"},
-    .bounds = exponential_bounds(0.000001, 2, 24)};
-constexpr Metric kQuotaStatusSeconds{
-    .name = "scheduler_update_elastic_quota_status_duration_seconds",
-    .type = Type::histogram,
-    .help = "Duration of writing an ElasticQuota's status; there are none yet.",
-    .bounds = exponential_bounds(0.001, 2, 15)};
+constexpr Metric kQuotaHookSeconds{.name = "scheduler_elastic_quota_hook_plugin_latency",
+                                   .type = Type::histogram,
+                                   .help = "Duration of a hook of ElasticQuota; koord has none.",
+                                   .labels = {"plugin", "operation"},
+                                   .bounds = exponential_bounds(0.000001, 2, 24)};
 
 // By names that kube-scheduler has given up and Koordinator's dashboard still reads.
 constexpr Metric kEndToEndSeconds{.name = "scheduler_e2e_scheduling_duration_seconds",
@@ -186,9 +178,8 @@ constexpr Metric kOldGoroutines{.name = "scheduler_scheduler_goroutines",
                                 .labels = {"work"}};
 
 void register_later(metrics::Registry& r) {
-  r.histogram(kQuotaStatusSeconds);
   for (const Metric* row : {&kVolumeCache, &kVolumeErrors, &kClaims, &kCalls}) r.counters(*row);
-  for (const Metric* row : {&kCallsPending, &kQuotaSpec, &kQuotaStatus}) r.gauges(*row);
+  for (const Metric* row : {&kCallsPending, &kQuotaSpec}) r.gauges(*row);
   for (const Metric* row : {&kCallSeconds, &kQuotaSeconds, &kQuotaHookSeconds}) r.histograms(*row);
 }
 
@@ -237,10 +228,8 @@ const metrics::Table Telemetry::kMetrics = {&kAttempts,
                                             &kCallsPending,
                                             &kTimeouts,
                                             &kQuotaSpec,
-                                            &kQuotaStatus,
                                             &kQuotaSeconds,
                                             &kQuotaHookSeconds,
-                                            &kQuotaStatusSeconds,
                                             &kEndToEndSeconds,
                                             &kPodSeconds,
                                             &kOldGoroutines};

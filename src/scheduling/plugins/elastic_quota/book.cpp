@@ -191,6 +191,7 @@ void QuotaBook::node_changed(Row, const api::Node* before, const api::Node* now)
 
 /// A tree of its own has what its root says, and the default tree has the rest of the nodes.
 void QuotaBook::set_totals() {
+  ++version_;
   std::map<ResourceId, std::int64_t> rest;
   for (const auto& [name, amount] : allocatable_)
     if (const auto number = numbers_.find(name); number != numbers_.end()) rest[number->second] = amount;
@@ -292,6 +293,7 @@ void QuotaBook::move(Known& known, Place to) {
                                   assigned);
   }
   known.place = to;
+  ++version_;
   if (assigned) told_less(from);
   if (listener_ != nullptr) listener_->shares_changed();
 }
@@ -306,6 +308,7 @@ void QuotaBook::count(Known& known) {
   const bool other = tree->requests(known.id) != asked || tree->is_preemptible(known.id) != preemptible;
   const bool leaves = tree->is_assigned(known.id) && !assigned;
   if (!other && tree->is_assigned(known.id) == assigned) return;
+  ++version_;
   if (other) tree->change_pod(known.id, std::move(asked), preemptible);
   tree->assign_pod(known.id, assigned);
   if (leaves || (other && assigned)) told_less(known.place);

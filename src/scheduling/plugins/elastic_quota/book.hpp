@@ -69,6 +69,9 @@ class QuotaBook final : public ClusterObserver {
   /// As Kubernetes writes an amount of the resource.
   api::Quantity quantity(ResourceId resource, std::int64_t amount) const;
 
+  /// Another one after each change of what is known.
+  std::uint64_t version() const { return version_; }
+
   void listen(QuotaListener& listener) { listener_ = &listener; }
   bool has_listener() const { return listener_ != nullptr; }
 
@@ -114,6 +117,7 @@ class QuotaBook final : public ClusterObserver {
   const bool multi_tree_, no_default_, ignores_overhead_, ignores_ended_, ignores_ending_;
   TreeOptions options_;
   QuotaListener* listener_ = nullptr;
+  std::uint64_t version_ = 0;
   std::map<std::string, std::unique_ptr<QuotaTree>, std::less<>> trees_;
   std::vector<std::string> names_;  // of resources
   std::unordered_map<std::string, ResourceId> numbers_;

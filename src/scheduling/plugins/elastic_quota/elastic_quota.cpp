@@ -11,6 +11,8 @@
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 #include "scheduling/plugins/elastic_quota/book.hpp"
 #include "scheduling/plugins/elastic_quota/check.hpp"
+#include "scheduling/plugins/elastic_quota/control/controller.hpp"
+#include "scheduling/plugins/elastic_quota/control/news.hpp"
 #include "scheduling/plugins/elastic_quota/elastic_quota.hpp"
 #include "scheduling/plugins/elastic_quota/waiters.hpp"
 #include "scheduling/preemption/preemptor.hpp"
@@ -54,10 +56,13 @@ class ElasticQuota final : public Plugin,
                            public EveryPodPlugin,
                            public PostFilterPlugin,
                            public ReservePlugin,
+                           public SyncedPlugin,
+                           public ControllerPlugin,
                            public preemption::RoomBeside {
  public:
   ElasticQuota(const ElasticQuotaArgs& args, const PluginContext& context)
-      : rules_{.by_runtime = args.enable_runtime_quota.value_or(true),
+      : args_(args),
+        rules_{.by_runtime = args.enable_runtime_quota.value_or(true),
                .parents = args.enable_check_parent_quota.value_or(false)},
         spares_default_(args.disable_default_quota_preemption.value_or(true)),
         book_(context.shared.get<QuotaBook>(context, args)),
@@ -92,9 +97,26 @@ class ElasticQuota final : public Plugin,
   }
   bool worth_retrying(const PodInfo&, const ClusterEvent&) const override { return true; }
 
-  std::optional<WallTime> next_time() const override { return waiters_.next_time(); }
+  std::optional<WallTime> next_time() const override {
+    std::optional<WallTime> soonest = waiters_.next_time();
+    if (news_)
+      if (const auto at = news_->next_time(); at && (!soonest || *at < *soonest)) soonest = at;
+    return soonest;
+  }
   void time_passed(WallTime now, const std::function<void(const ClusterEvent&)>& happened) override {
-    waiters_.time_passed(now, happened);
+    const auto is_due = [&](std::optional<WallTime> at) { return at && *at <= now; };
+    if (is_due(waiters_.next_time())) waiters_.time_passed(now, happened);
+    if (news_ && is_due(news_->next_time())) news_->time_passed(now);
+  }
+
+  std::unique_ptr<PluginController> make_controller(kube::InformerSet& informers,
+                                                    kube::Client& client) override {
+    auto board = std::make_shared<QuotaBoard>();
+    news_.emplace(book_, board);
+    return elastic_quota::make_controller(args_, std::move(board), informers, client);
+  }
+  void all_synced() override {
+    if (news_) news_->begin();
   }
 
   // One of the instances of all profiles tells the book.
@@ -241,6 +263,7 @@ class ElasticQuota final : public Plugin,
     return false;
   }
 
+  const ElasticQuotaArgs args_;
   const CheckRules rules_;
   const bool spares_default_;
   QuotaBook& book_;
@@ -248,6 +271,7 @@ class ElasticQuota final : public Plugin,
   QuotaWaiters& waiters_;
   const VerdictId full_;
   preemption::Preemptor preemptor_;
+  std::optional<QuotaNews> news_;  // where a controller wants them
 };
 
 }  // namespace
