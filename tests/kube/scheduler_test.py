@@ -77,8 +77,9 @@ class SchedulerTest(unittest.TestCase):
         self.create(schedulers.node("red", labels={"colour": "red"}),
                     schedulers.pod("picky", OURS, NAMESPACE, nodeSelector={"colour": "green"}))
         self.start("--leader-elect=false")
-        message = ("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. "
-                   "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
+        # ElasticQuota's words and DefaultPreemption's: Koordinator's profile has both.
+        vain = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+        message = f"0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. {vain}, {vain}"
         self.assertEqual(self.watch.verdict("picky"), ("Unschedulable", message))
         pod = self.watch.pods["picky"]
         condition = schedulers.condition_of(pod)

@@ -156,7 +156,6 @@ constexpr auto kFlags =
                         kDeprecatedFlags, kKoordFlags, kIgnoredFlags);
 
 // What comes with a later part, which the warning names.
-constexpr std::string_view kQuota = "Without effect yet: of ElasticQuota.";
 constexpr std::string_view kDevices = "Without effect yet: of DeviceShare.";
 constexpr std::string_view kGang = "Without effect yet: of Coscheduling.";
 constexpr std::string_view kBarrier =
@@ -179,16 +178,35 @@ constexpr FeatureGate kGates[] = {
      .stage = Stage::alpha,
      .help = kOldServers},
     {.name = "ResizePod", .enabled = false, .stage = Stage::alpha, .help = kDevices},
-    {.name = "MultiQuotaTree", .enabled = false, .stage = Stage::alpha, .help = kQuota},
-    {.name = "ElasticQuotaIgnorePodOverhead", .enabled = false, .stage = Stage::alpha, .help = kQuota},
-    {.name = "ElasticQuotaIgnoreTerminatingPod", .enabled = false, .stage = Stage::alpha, .help = kQuota},
+    {.name = "MultiQuotaTree",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "ElasticQuotas with the label tree-id make trees of their own, each with what its root says."},
+    {.name = "ElasticQuotaIgnorePodOverhead",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "Of pods that are counted in ElasticQuotas spec.overhead does not count."},
+    {.name = "ElasticQuotaIgnoreTerminatingPod",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "A pod that is being deleted counts in no ElasticQuota once its grace period is over."},
     {.name = "ElasticQuotaImmediateIgnoreTerminatingPod",
      .enabled = false,
      .stage = Stage::alpha,
-     .help = kQuota},
-    {.name = "ElasticQuotaGuaranteeUsage", .enabled = false, .stage = Stage::alpha, .help = kQuota},
-    {.name = "DisableDefaultQuota", .enabled = false, .stage = Stage::alpha, .help = kQuota},
-    {.name = "SupportParentQuotaSubmitPod", .enabled = false, .stage = Stage::alpha, .help = kQuota},
+     .help = "A pod that is being deleted counts in no ElasticQuota."},
+    {.name = "ElasticQuotaGuaranteeUsage",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "What an ElasticQuota uses is never taken back, and its min is not lent."},
+    {.name = "DisableDefaultQuota",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "A pod belongs to the ElasticQuota that its label names, and else to none."},
+    {.name = "SupportParentQuotaSubmitPod",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help =
+         "Without effect here: the webhook asks for it; the scheduler counts pods in parents either way."},
     {.name = "LazyReservationRestore",
      .enabled = false,
      .stage = Stage::alpha,

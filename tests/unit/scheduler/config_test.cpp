@@ -357,9 +357,9 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
   };
   const std::string kOthers = "DynamicResources Coscheduling";
   const Shipped kFiles[] = {
-      {"scheduler/chart-v1.8.0.yaml", kOthers + " DeviceShare ElasticQuota",
+      {"scheduler/chart-v1.8.0.yaml", kOthers + " DeviceShare",
        "Reservation LoadAwareScheduling NodeNUMAResource SchedulingHint"},
-      {"scheduler/manifest-v1.8.yaml", kOthers + " DeviceShare ElasticQuota",
+      {"scheduler/manifest-v1.8.yaml", kOthers + " DeviceShare",
        "LoadAwareScheduling NodeNUMAResource Reservation SchedulingHint"},
   };
   for (const Shipped& shipped : kFiles) {
@@ -382,7 +382,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     const scheduling::Profile* profile = &profiles->front();
     CHECK(joined(profile->missing) == shipped.missing);
     // The chart's leaves it to Coscheduling, which is missing.
-    CHECK(names(*profile, profile->post_filters) == "Reservation DefaultPreemption");
+    CHECK(names(*profile, profile->post_filters) == "Reservation ElasticQuota DefaultPreemption");
     CHECK(names(*profile, profile->filters) ==
           std::string("NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
                       "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread "

@@ -25,6 +25,11 @@ std::string wrong(const ElasticQuotaArgs& args) {
                            quantity.to_string());
   if (args.delay_evict_time->value.count() < 0) return "DelayEvictTime should be a positive value";
   if (args.revoke_pod_interval->value.count() < 0) return "RevokePodCycle should be a positive value";
+  if (!args.hook_plugins.empty()) {
+    const HookPluginConf& hook = args.hook_plugins.front();
+    return fmt::format("failed to initialize hook plugin {}: factory {} not found", hook.key,
+                       hook.factory_key);
+  }
   return {};
 }
 
@@ -50,8 +55,14 @@ KOORD_OBJECT(
     ROW(enable_check_parent_quota).default_json("false").doc("What is above a quota must have room, too."),
     ROW(enable_runtime_quota).default_json("true").doc("false: a quota's max counts, not what it has now."),
     ROW(enable_min_quota_scale).default_json("true").doc("Where all mins are too much, each is made less."),
-    ROW(disable_default_quota_preemption).default_json("true"), ROW(enable_queue_hint).default_json("false"),
-    ROW(quota_snapshot_update_interval).default_json(R"("2m0s")"), ROW(hook_plugins));
+    ROW(disable_default_quota_preemption)
+        .default_json("true")
+        .doc("Pods of the default quota are not preempted for one another by this plugin."),
+    ROW(enable_queue_hint)
+        .default_json("false")
+        .doc("Without effect: a pod that its quota refused is always tried only when that has room."),
+    ROW(quota_snapshot_update_interval).default_json(R"("2m0s")").doc("Without effect: of hints."),
+    ROW(hook_plugins).doc("Must be empty: koord has no hooks."));
 
 }  // namespace elastic_quota
 

@@ -12,8 +12,7 @@
 #include "scheduling/plugins/elastic_quota/book.hpp"
 #include "scheduling/plugins/elastic_quota/check.hpp"
 #include "scheduling/plugins/elastic_quota/control/controller.hpp"
-#include "scheduling/plugins/elastic_quota/control/news.hpp"
-#include "scheduling/plugins/elastic_quota/elastic_quota.hpp"
+#include "scheduling/plugins/elastic_quota/news.hpp"
 #include "scheduling/plugins/elastic_quota/waiters.hpp"
 #include "scheduling/preemption/preemptor.hpp"
 
@@ -113,7 +112,9 @@ class ElasticQuota final : public Plugin,
                                                     kube::Client& client) override {
     auto board = std::make_shared<QuotaBoard>();
     news_.emplace(book_, board);
-    return elastic_quota::make_controller(args_, std::move(board), informers, client);
+    return elastic_quota::make_controller(
+        {args_.quota_group_namespace, args_.default_quota_group_max, args_.system_quota_group_max},
+        std::move(board), informers, client);
   }
   void all_synced() override {
     if (news_) news_->begin();
@@ -277,13 +278,9 @@ class ElasticQuota final : public Plugin,
 }  // namespace
 }  // namespace elastic_quota
 
-Result<std::unique_ptr<Plugin>> elastic_quota::make_elastic_quota(const Args& args,
-                                                                  const PluginContext& context) {
-  return make_with<ElasticQuota, ElasticQuotaArgs>(args, context);
-}
-
-/// Not made in profiles yet: nobody writes quotas' status, nor makes the three that are there by themselves.
-extern const PluginEntry kElasticQuota{.name = "ElasticQuota",
-                                       .args = &args_type<elastic_quota::ElasticQuotaArgs>};
+extern const PluginEntry kElasticQuota{
+    .name = "ElasticQuota",
+    .args = &args_type<elastic_quota::ElasticQuotaArgs>,
+    .make = &make_with<elastic_quota::ElasticQuota, elastic_quota::ElasticQuotaArgs>};
 
 }  // namespace koord::scheduling

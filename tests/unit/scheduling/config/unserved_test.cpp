@@ -67,8 +67,16 @@ const Case kCases[] = {
        p.spec.containers[0].resources.requests["koordinator.sh/gpu-core"] = api::Quantity::must("50");
      },
      "DeviceShare", true},
+    {"devices by annotation",
+     [](api::Pod& p) { p.metadata.annotations["scheduling.koordinator.sh/device-allocate-hint"] = "{}"; },
+     "DeviceShare", true},
     {"plain", [](api::Pod&) {}, "", false},
 };
+
+/// Of a plugin that koord does not have.
+const PodEdit& edit_of(std::string_view name) {
+  return std::ranges::find(kCases, name, [](const Case& c) { return std::string_view(c.name); })->edit;
+}
 
 bool is_served(const Case& c) {
   const PluginEntry* row = find_plugin(plugin_table(), c.plugin);
@@ -103,7 +111,7 @@ TEST_CASE("what the profile leaves out is its author's choice: the pod is told a
 
 TEST_CASE("with --bind-unserved-pods nobody waits") {
   Rig rig(Named::named, false);
-  CHECK(rig.one(kCases[0].edit).kind() == Decision::Kind::bind);
+  CHECK(rig.one(edit_of("devices by annotation")).kind() == Decision::Kind::bind);
 }
 
 TEST_CASE("a device that is a device plugin's is nothing to tell of") {
@@ -116,9 +124,9 @@ TEST_CASE("a device that is a device plugin's is nothing to tell of") {
 
 TEST_CASE("a pod that asks no longer is tried at once") {
   Rig rig(Named::named);
-  const Decision d = rig.one(kCases[2].edit);
+  const Decision d = rig.one(edit_of("devices by annotation"));
   REQUIRE(d.kind() == Decision::Kind::unschedulable);
-  rig.engine.put_pod(changed(d.pod, [](api::Pod& p) { p.metadata.labels = {}; }));
+  rig.engine.put_pod(changed(d.pod, [](api::Pod& p) { p.metadata.annotations = {}; }));
   rig.clock.advance(std::chrono::seconds(20));
   std::vector<Decision> out;
   rig.engine.schedule(1, out);

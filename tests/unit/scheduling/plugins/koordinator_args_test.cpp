@@ -97,6 +97,13 @@ TEST_CASE("a configuration shows the defaults of the plugins that it enables, an
   }
 }
 
+TEST_CASE("a hook of quotas is refused by name, as by Koordinator, which has none either") {
+  const Made made("ElasticQuota", "preFilter", R"({"hookPlugins":[{"key":"k","factoryKey":"f"}]})");
+  REQUIRE(made.done.has_error());
+  CHECK_THAT(made.done.error().message(),
+             Catch::Contains("failed to initialize hook plugin k: factory f not found"));
+}
+
 TEST_CASE("Koordinator's plugins stand at their extension points alone") {
   const auto refused = [](const char* plugin, const char* point, const char* why) {
     const Made made(plugin, point, "");

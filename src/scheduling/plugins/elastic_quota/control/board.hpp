@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "scheduling/plugins/elastic_quota/summary.hpp"
+#include "scheduling/plugins/elastic_quota/control/summary.hpp"
 
 namespace koord::scheduling::elastic_quota {
 

@@ -17,7 +17,6 @@
 #include "koord/kube/informer.hpp"
 #include "koord/kube/work_queue.hpp"
 #include "scheduling/plugins/elastic_quota/control/gauges.hpp"
-#include "scheduling/plugins/elastic_quota/control/status.hpp"
 
 namespace koord::scheduling::elastic_quota {
 
@@ -38,9 +37,9 @@ struct KeyHash {
 
 class Controller final : public PluginController {
  public:
-  Controller(ElasticQuotaArgs args, std::shared_ptr<QuotaBoard> board, kube::InformerSet& informers,
+  Controller(BuiltIn built_in, std::shared_ptr<QuotaBoard> board, kube::InformerSet& informers,
              kube::Client& client)
-      : args_(std::move(args)),
+      : built_in_(std::move(built_in)),
         board_(std::move(board)),
         quotas_(informers.informer<api::ElasticQuota>(client)) {}
 
@@ -92,7 +91,7 @@ class Controller final : public PluginController {
     std::unordered_map<Key, MonoTime, KeyHash> written;    // when it was, last
   };
 
-  const ElasticQuotaArgs args_;
+  const BuiltIn built_in_;
   const std::shared_ptr<QuotaBoard> board_;
   kube::Informer<api::ElasticQuota> quotas_;
 };
@@ -194,7 +193,7 @@ Task<Result<>> Controller::Run::look_at(const Key& key) {
 
 Task<Result<>> Controller::Run::make_built_in() {
   KOORD_CO_CHECK(co_await is.quotas_.wait_listed());
-  for (const api::ElasticQuota& quota : built_in_quotas(is.args_)) KOORD_CO_CHECK(co_await make(quota));
+  for (const api::ElasticQuota& quota : built_in_quotas(is.built_in_)) KOORD_CO_CHECK(co_await make(quota));
   co_return Result<>();
 }
 
@@ -223,10 +222,9 @@ Task<Result<>> Controller::Run::make(const api::ElasticQuota& quota) {
 
 }  // namespace
 
-std::unique_ptr<PluginController> make_controller(const ElasticQuotaArgs& args,
-                                                  std::shared_ptr<QuotaBoard> board,
+std::unique_ptr<PluginController> make_controller(BuiltIn built_in, std::shared_ptr<QuotaBoard> board,
                                                   kube::InformerSet& informers, kube::Client& client) {
-  return std::make_unique<Controller>(args, std::move(board), informers, client);
+  return std::make_unique<Controller>(std::move(built_in), std::move(board), informers, client);
 }
 
 }  // namespace koord::scheduling::elastic_quota

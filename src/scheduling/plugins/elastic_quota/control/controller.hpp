@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
-#include "scheduling/plugins/elastic_quota/args.hpp"
 #include "scheduling/plugins/elastic_quota/control/board.hpp"
+#include "scheduling/plugins/elastic_quota/control/status.hpp"
 
 namespace koord::scheduling::elastic_quota {
 
@@ -13,8 +13,7 @@ namespace koord::scheduling::elastic_quota {
 /// something else (each once a second at most), and shows it in metrics. What cannot be written is tried
 /// again with a backoff; one quota never holds up another. Where the API server does not serve ElasticQuotas
 /// it waits until it does.
-std::unique_ptr<PluginController> make_controller(const ElasticQuotaArgs& args,
-                                                  std::shared_ptr<QuotaBoard> board,
+std::unique_ptr<PluginController> make_controller(BuiltIn built_in, std::shared_ptr<QuotaBoard> board,
                                                   kube::InformerSet& informers, kube::Client& client);
 
 }  // namespace koord::scheduling::elastic_quota

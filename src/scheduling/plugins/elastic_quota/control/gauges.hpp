@@ -2,7 +2,7 @@
 #pragma once
 
 #include "koord/base/metrics.hpp"
-#include "scheduling/plugins/elastic_quota/summary.hpp"
+#include "scheduling/plugins/elastic_quota/control/summary.hpp"
 
 namespace koord::scheduling::elastic_quota {
 

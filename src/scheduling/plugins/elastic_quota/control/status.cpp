@@ -63,18 +63,18 @@ std::optional<api::Patch> status_patch(const api::ElasticQuota& object, const Qu
   return std::move(*patch).with_precondition({.uid = object.metadata.uid, .resource_version = {}});
 }
 
-std::array<api::ElasticQuota, 3> built_in_quotas(const ElasticQuotaArgs& args) {
+std::array<api::ElasticQuota, 3> built_in_quotas(const BuiltIn& as) {
   std::array<api::ElasticQuota, 3> all;
   auto& [root, system, fallback] = all;
-  for (api::ElasticQuota& each : all) each.metadata.namespace_ = args.quota_group_namespace;
+  for (api::ElasticQuota& each : all) each.metadata.namespace_ = as.ns;
   root.metadata.name = api::kRootQuota;
   root.metadata.labels[std::string(api::kQuotaIsParentLabel)] = "true";
   root.metadata.labels[std::string(api::kQuotaLendsLabel)] = "false";
   root.metadata.labels[std::string(api::kQuotaParentLabel)] = "";
   system.metadata.name = api::kSystemQuota;
-  system.spec.max = args.system_quota_group_max;
+  system.spec.max = as.system_max;
   fallback.metadata.name = api::kDefaultQuota;
-  fallback.spec.max = args.default_quota_group_max;
+  fallback.spec.max = as.default_max;
   return all;
 }
 

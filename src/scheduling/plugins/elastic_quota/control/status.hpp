@@ -3,12 +3,11 @@
 
 #include <array>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
-#include "scheduling/plugins/elastic_quota/args.hpp"
-#include "scheduling/plugins/elastic_quota/summary.hpp"
+#include "scheduling/plugins/elastic_quota/control/summary.hpp"
 
 namespace koord::scheduling::elastic_quota {
 
@@ -18,7 +17,12 @@ namespace koord::scheduling::elastic_quota {
 /// that has this uid.
 std::optional<api::Patch> status_patch(const api::ElasticQuota& object, const QuotaSummary& summary);
 
+/// The quotas that are there by themselves, as ElasticQuotaArgs has them.
+struct BuiltIn {
+  std::string ns;
+  api::ResourceList default_max, system_max;
+};
 /// The root, the system's and the default quota, as Koordinator makes them where there are none.
-std::array<api::ElasticQuota, 3> built_in_quotas(const ElasticQuotaArgs& args);
+std::array<api::ElasticQuota, 3> built_in_quotas(const BuiltIn& as);
 
 }  // namespace koord::scheduling::elastic_quota

@@ -5,8 +5,6 @@
 
 #include "koord/api/koordinator/annotation.hpp"
 #include "koord/api/koordinator/quota.hpp"
-#include "scheduling/plugins/elastic_quota/args.hpp"
-#include "scheduling/plugins/elastic_quota/elastic_quota.hpp"
 #include "world.hpp"
 
 namespace koord::scheduling::test {
@@ -34,25 +32,12 @@ inline QuotaEdit below(std::string parent) {
   };
 }
 
-inline constexpr PluginEntry kQuotaRow{.name = "ElasticQuota",
-                                       .args = &args_type<elastic_quota::ElasticQuotaArgs>,
-                                       .make = &elastic_quota::make_elastic_quota};
-
 struct QuotaWorld : World {
   explicit QuotaWorld(std::string_view args = "{}", bool preempts = false, const FeatureGates& gates = {})
-      : World(configuration(args, preempts), {}, table(), gates) {
+      : World(configuration(args, preempts), {}, plugin_table(), gates) {
     node("n", "100");
   }
 
-  static PluginTable table() {
-    static const std::vector<const PluginEntry*> kTable = [] {
-      std::vector<const PluginEntry*> all(plugin_table().begin(), plugin_table().end());
-      for (const PluginEntry*& entry : all)
-        if (entry->name == kQuotaRow.name) entry = &kQuotaRow;
-      return all;
-    }();
-    return kTable;
-  }
   static KubeSchedulerConfiguration configuration(std::string_view args, bool preempts);
 
   void node(std::string name, std::string_view cpu) {

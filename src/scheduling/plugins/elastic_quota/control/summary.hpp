@@ -2,10 +2,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "koord/api/types/meta_v1/meta.hpp"
-#include "scheduling/plugins/elastic_quota/book.hpp"
 
 namespace koord::scheduling::elastic_quota {
 
@@ -26,12 +24,5 @@ struct QuotaSummary {
   api::ResourceList self_request, self_used, self_non_preemptible_request, self_non_preemptible_used;
   friend bool operator==(const QuotaSummary&, const QuotaSummary&) = default;
 };
-
-/// Of a quota that there is; `tree_id` is that of the place's tree.
-QuotaSummary summarize(const QuotaBook& book, std::string_view tree_id, QuotaBook::Place place);
-
-/// The same for two quotas of which summarize() says the same; it costs a hundredth of that. Others have
-/// another one, but for one in 2^64.
-std::uint64_t fingerprint(std::string_view tree_id, QuotaBook::Place place);
 
 }  // namespace koord::scheduling::elastic_quota

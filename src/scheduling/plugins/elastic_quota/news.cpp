@@ -1,7 +1,9 @@
 // QuotaNews: see news.hpp.
-#include "scheduling/plugins/elastic_quota/control/news.hpp"
+#include "scheduling/plugins/elastic_quota/news.hpp"
 
 #include <utility>
+
+#include "scheduling/plugins/elastic_quota/summarize.hpp"
 
 namespace koord::scheduling::elastic_quota {
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "koord/base/clock.hpp"
+#include "scheduling/plugins/elastic_quota/book.hpp"
 #include "scheduling/plugins/elastic_quota/control/board.hpp"
 
 namespace koord::scheduling::elastic_quota {

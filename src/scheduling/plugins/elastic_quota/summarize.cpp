@@ -1,5 +1,5 @@
-// What is known of a quota: see summary.hpp.
-#include "scheduling/plugins/elastic_quota/summary.hpp"
+// What is known of a quota: see summarize.hpp.
+#include "scheduling/plugins/elastic_quota/summarize.hpp"
 
 #include <functional>
 
