@@ -13,6 +13,8 @@ constexpr std::array kMine = {
     Right{"", "nodes", "list watch"},
     Right{"", "pods", "delete get list patch watch"},
     Right{"", "pods/binding", "create"},
+    // Of quotas that use more than they may (monitorAllQuotas).
+    Right{"", "pods/eviction", "create"},
     Right{"", "pods/status", "patch"},
     // What plugins watch.
     Right{"", "namespaces", "list watch"},

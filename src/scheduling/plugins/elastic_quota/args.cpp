@@ -51,7 +51,10 @@ KOORD_OBJECT(
     ROW(quota_group_namespace)
         .default_json(R"("koordinator-system")")
         .doc("Where the quotas lie that are there by themselves."),
-    ROW(monitor_all_quotas).default_json("false").doc("Pods are evicted from quotas that use too much."),
+    ROW(monitor_all_quotas)
+        .default_json("false")
+        .doc("Pods are evicted from quotas that use more than they may, where that is enabled "
+             "(enableRuntimeQuota)."),
     ROW(enable_check_parent_quota).default_json("false").doc("What is above a quota must have room, too."),
     ROW(enable_runtime_quota).default_json("true").doc("false: a quota's max counts, not what it has now."),
     ROW(enable_min_quota_scale).default_json("true").doc("Where all mins are too much, each is made less."),

@@ -252,6 +252,14 @@ QuotaBook::Place QuotaBook::counted_in(const api::Pod& pod) const {
   return known != pods_.end() ? known->second.place : Place{};
 }
 
+std::vector<std::shared_ptr<const api::Pod>> QuotaBook::assigned_pods(Place place) const {
+  std::vector<std::shared_ptr<const api::Pod>> found;
+  for (const auto& [key, known] : pods_)
+    if (known.place == place && place.tree != nullptr && place.tree->is_assigned(known.id))
+      found.push_back(known.pod);
+  return found;
+}
+
 void QuotaBook::index(Known& known, bool there) {
   auto& pods = known.label.empty() ? unlabelled_ : labelled_;
   const std::string& key = known.label.empty() ? known.pod->metadata.namespace_.str() : known.label;

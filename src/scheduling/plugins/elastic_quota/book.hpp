@@ -63,6 +63,9 @@ class QuotaBook final : public ClusterObserver {
   /// Counted, and where; without a tree: it is not.
   Place counted_in(const api::Pod& pod) const;
 
+  /// Of those that are counted in the quota itself: which use it. In no order.
+  std::vector<std::shared_ptr<const api::Pod>> assigned_pods(Place place) const;
+
   /// What a pod asks for, of resources that any quota names.
   Amounts requests(const api::Pod& pod) const;
   const std::string& resource_name(ResourceId resource) const { return names_[resource]; }

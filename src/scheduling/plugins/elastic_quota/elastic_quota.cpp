@@ -13,6 +13,7 @@
 #include "scheduling/plugins/elastic_quota/check.hpp"
 #include "scheduling/plugins/elastic_quota/control/controller.hpp"
 #include "scheduling/plugins/elastic_quota/news.hpp"
+#include "scheduling/plugins/elastic_quota/revoke.hpp"
 #include "scheduling/plugins/elastic_quota/waiters.hpp"
 #include "scheduling/preemption/preemptor.hpp"
 
@@ -98,20 +99,30 @@ class ElasticQuota final : public Plugin,
 
   std::optional<WallTime> next_time() const override {
     std::optional<WallTime> soonest = waiters_.next_time();
-    if (news_)
-      if (const auto at = news_->next_time(); at && (!soonest || *at < *soonest)) soonest = at;
+    const auto also = [&](std::optional<WallTime> at) {
+      if (at && (!soonest || *at < *soonest)) soonest = at;
+    };
+    if (news_) also(news_->next_time());
+    if (over_use_) also(over_use_->next_time());
     return soonest;
   }
   void time_passed(WallTime now, const std::function<void(const ClusterEvent&)>& happened) override {
     const auto is_due = [&](std::optional<WallTime> at) { return at && *at <= now; };
     if (is_due(waiters_.next_time())) waiters_.time_passed(now, happened);
     if (news_ && is_due(news_->next_time())) news_->time_passed(now);
+    if (over_use_ && is_due(over_use_->next_time())) over_use_->time_passed(now);
   }
 
   std::unique_ptr<PluginController> make_controller(kube::InformerSet& informers,
                                                     kube::Client& client) override {
     auto board = std::make_shared<QuotaBoard>();
     news_.emplace(book_, board);
+    if (rules_.by_runtime && args_.monitor_all_quotas.value_or(false))
+      over_use_.emplace(
+          book_,
+          OverUse::Options{.delay = args_.delay_evict_time->value,
+                           .every = std::max<nanoseconds>(args_.revoke_pod_interval->value, kSoonest)},
+          board);
     return elastic_quota::make_controller(
         {args_.quota_group_namespace, args_.default_quota_group_max, args_.system_quota_group_max},
         std::move(board), informers, client);
@@ -158,6 +169,8 @@ class ElasticQuota final : public Plugin,
 
  private:
   static constexpr preemption::Sample kAllNodes{100, 0};
+  /// How often over-use is looked at, at most.
+  static constexpr nanoseconds kSoonest = std::chrono::milliseconds(100);
 
   /// The quota as it is when some of its pods are gone.
   class Without final : public preemption::Vacancy {
@@ -273,6 +286,7 @@ class ElasticQuota final : public Plugin,
   const VerdictId full_;
   preemption::Preemptor preemptor_;
   std::optional<QuotaNews> news_;  // where a controller wants them
+  std::optional<OverUse> over_use_;
 };
 
 }  // namespace

@@ -3,12 +3,17 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "scheduling/plugins/elastic_quota/control/summary.hpp"
+
+namespace koord::api {
+struct Pod;
+}
 
 namespace koord::scheduling::elastic_quota {
 
@@ -21,12 +26,25 @@ class QuotaBoard {
   void put(News news);
   /// What was put since.
   News take();
-  /// Called by put(), on its thread, and at once if there is something; nullptr: nobody any more.
+
+  /// A pod that is to be evicted, because the quota uses more than it may.
+  struct Revoked {
+    std::shared_ptr<const api::Pod> pod;
+    std::string quota;
+  };
+  /// Nothing is kept of it while nobody hears: it is of that moment.
+  void revoke(std::vector<Revoked> pods);
+  std::vector<Revoked> take_revoked();
+
+  /// Called by put() and revoke(), on their thread, and at once if there is something; nullptr: nobody any
+  /// more.
   void call(std::function<void()> told);
+  bool is_heard();
 
  private:
   std::mutex mutex_;
   News news_;
+  std::vector<Revoked> revoked_;
   std::function<void()> told_;
 };
 

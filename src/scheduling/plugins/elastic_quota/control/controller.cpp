@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "koord/api/schema/kind.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/async/channel.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/async/timer.hpp"
@@ -27,6 +29,8 @@ namespace {
 constexpr nanoseconds kEvery = std::chrono::seconds(1), kSeldom = std::chrono::seconds(60);
 /// So many are written at a time: what one of them waits for does not hold up the others.
 constexpr int kWriters = 8;
+/// So many pods may wait for their eviction.
+constexpr std::size_t kRevoked = 1000;
 
 using Key = std::pair<std::string, std::string>;  // namespace, name
 struct KeyHash {
@@ -74,6 +78,7 @@ class Controller final : public PluginController {
     Task<Result<>> hear();
     Task<Result<>> settle();
     Task<Result<>> look_at(const Key& key);
+    Task<Result<>> evict();
     Task<Result<>> make_built_in();
     Task<Result<>> make(const api::ElasticQuota& quota);
     void changed(const kube::Change& change);
@@ -86,6 +91,7 @@ class Controller final : public PluginController {
     kube::WorkQueue<Key, KeyHash> work;
     TaskGroup tasks;
     std::shared_ptr<Event> news;
+    Channel<QuotaBoard::Revoked> revoked{kRevoked};
     std::map<std::string, QuotaSummary> summaries;         // by name
     std::map<std::string, std::set<std::string>> objects;  // namespaces by name
     std::unordered_map<Key, MonoTime, KeyHash> written;    // when it was, last
@@ -100,6 +106,7 @@ Task<Result<>> Controller::Run::all() {
   is.quotas_.deliver_to(queue);
   tasks.spawn("quotas' objects", follow());
   tasks.spawn("what became of quotas", hear());
+  tasks.spawn("pods of quotas that use too much", evict());
   tasks.spawn("the built-in quotas", make_built_in());
   for (int i = 0; i < kWriters; ++i) tasks.spawn("quotas' status", settle());
   Task<Result<>> ended = tasks.join();
@@ -132,6 +139,8 @@ Task<Result<>> Controller::Run::hear() {
   for (;;) {
     KOORD_CO_CHECK(co_await news->wait());
     news->reset();
+    // What there is no room for is found anew later, if it still has to go.
+    for (QuotaBoard::Revoked& pod : is.board_->take_revoked()) (void)revoked.try_push(std::move(pod));
     for (auto& [name, summary] : is.board_->take()) {
       if (const auto before = summaries.find(name); before != summaries.end()) {
         gauges.remove(before->second);
@@ -189,6 +198,30 @@ Task<Result<>> Controller::Run::look_at(const Key& key) {
   // It is gone, or another one by now, of which its own change tells.
   if (done.error().code() == Code::not_found || done.error().code() == Code::conflict) co_return Result<>();
   co_return done.error();
+}
+
+/// Disruption budgets are kept: whom one protects is asked again when its quota has used too much for as long
+/// once more.
+Task<Result<>> Controller::Run::evict() {
+  for (;;) {
+    KOORD_CO_TRY(next, co_await revoked.pop());
+    if (!next) co_return Result<>();
+    if (!context.may_write()) continue;
+    const api::ObjectMeta& pod = next->pod->metadata;
+    const Result<> done = co_await context.client.evict({pod.namespace_.str(), pod.name},
+                                                        {.uid = pod.uid, .may_go = context.may_write});
+    if (done) {
+      context.log.info("a pod is evicted: its quota uses more than it may",
+                       kv("namespace", pod.namespace_.view()), kv("pod", pod.name),
+                       kv("elasticquota", next->quota));
+    } else if (done.error().code() == Code::cancelled) {
+      co_return done;
+    } else if (done.error().code() != Code::not_found && done.error().code() != Code::conflict) {
+      context.log.warn("a pod could not be evicted, whose quota uses more than it may: tried again later",
+                       kv("namespace", pod.namespace_.view()), kv("pod", pod.name),
+                       kv("elasticquota", next->quota), kv("error", done.error()));
+    }
+  }
 }
 
 Task<Result<>> Controller::Run::make_built_in() {

@@ -10,7 +10,8 @@
 namespace koord::scheduling::elastic_quota {
 
 /// Makes the three built-in quotas where there are none, writes what the board says into the objects that say
-/// something else (each once a second at most), and shows it in metrics. What cannot be written is tried
+/// something else (each once a second at most), evicts the pods that the board names, and shows quotas in
+/// metrics. What cannot be written is tried
 /// again with a backoff; one quota never holds up another. Where the API server does not serve ElasticQuotas
 /// it waits until it does.
 std::unique_ptr<PluginController> make_controller(BuiltIn built_in, std::shared_ptr<QuotaBoard> board,

@@ -27,7 +27,8 @@ constexpr std::string_view kWritten = "/apis/scheduling.sigs.k8s.io/v1alpha1/nam
 /// What the server has of quotas goes to the engine and to the controller; what is written is kept, answered,
 /// and done where it is a merge of what a test looks at.
 struct ControlWorld : QuotaWorld {
-  ControlWorld() : controller(plugin().make_controller(informers, api)) {
+  explicit ControlWorld(std::string_view args = "{}")
+      : QuotaWorld(args), controller(plugin().make_controller(informers, api)) {
     server.answer = [this](const net::Request& request) { return answer(request); };
   }
   ~ControlWorld() {
@@ -225,6 +226,29 @@ TEST_CASE("the built-in quotas are made where they are not there, as soon as the
   CHECK((made(api::kRootQuota) >= 1) == w.leads);
   CHECK(w.wrote(R"("max":{"cpu":"1844674407370955161","memory":"1844674407370955161"})") ==
         (w.leads ? 1 : 0));
+  CHECK_FALSE(w.failure);
+}
+
+TEST_CASE("2342: pods go by eviction, their budgets are kept, and only while this process leads") {
+  const bool leads = GENERATE(true, false), monitors = GENERATE(true, false);
+  ControlWorld w(monitors ? R"({"monitorAllQuotas":true,"delayEvictTime":"10s"})" : "{}");
+  w.leads = leads;
+  w.has(make_quota("a", "100", "40"));
+  w.has(make_quota("b", "100", "60"));
+  for (const char* name : {"p", "q"}) w.bound(w.pod(name, "a", "40"));
+  w.begin();
+  w.pass(20s);
+  w.pod("owner", "b", "60");
+  for (int i = 0; i < 10; ++i) w.pass(1s);
+  CHECK(w.wrote("/eviction") == 0);
+  w.refused = "/pods/q/eviction";
+  for (int i = 0; i < 30; ++i) w.pass(1s);
+  CHECK((w.wrote("POST /api/v1/namespaces/default/pods/q/eviction") > 1) == (leads && monitors));
+  CHECK(w.wrote("/pods/p/eviction") == 0);
+  CHECK(w.captured.contains("could not be evicted") == (leads && monitors));
+  w.refused = "";
+  for (int i = 0; i < 20; ++i) w.pass(1s);
+  CHECK(w.captured.contains("a pod is evicted") == (leads && monitors));
   CHECK_FALSE(w.failure);
 }
 
