@@ -57,9 +57,13 @@ Amounts QuotaBook::amounts(const api::ResourceList& list) {
   return all;
 }
 
+api::ResourceList QuotaBook::resources(const api::Pod& pod) const {
+  return api::pod_requests(pod, {.exclude_overhead = ignores_overhead_});
+}
+
 Amounts QuotaBook::requests(const api::Pod& pod) const {
   Amounts all;
-  for (const auto& [name, quantity] : api::pod_requests(pod, {.exclude_overhead = ignores_overhead_}))
+  for (const auto& [name, quantity] : resources(pod))
     if (const auto found = numbers_.find(name.str()); found != numbers_.end())
       all.push_back({found->second, amount_of(found->second, quantity)});
   return all;
@@ -252,11 +256,11 @@ QuotaBook::Place QuotaBook::counted_in(const api::Pod& pod) const {
   return known != pods_.end() ? known->second.place : Place{};
 }
 
-std::vector<std::shared_ptr<const api::Pod>> QuotaBook::assigned_pods(Place place) const {
-  std::vector<std::shared_ptr<const api::Pod>> found;
+std::vector<QuotaBook::Counted> QuotaBook::pods_of(Place place) const {
+  std::vector<Counted> found;
+  if (place.tree == nullptr) return found;
   for (const auto& [key, known] : pods_)
-    if (known.place == place && place.tree != nullptr && place.tree->is_assigned(known.id))
-      found.push_back(known.pod);
+    if (known.place == place) found.push_back({known.pod, place.tree->is_assigned(known.id)});
   return found;
 }
 

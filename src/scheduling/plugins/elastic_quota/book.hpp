@@ -63,9 +63,15 @@ class QuotaBook final : public ClusterObserver {
   /// Counted, and where; without a tree: it is not.
   Place counted_in(const api::Pod& pod) const;
 
-  /// Of those that are counted in the quota itself: which use it. In no order.
-  std::vector<std::shared_ptr<const api::Pod>> assigned_pods(Place place) const;
+  struct Counted {
+    std::shared_ptr<const api::Pod> pod;
+    bool assigned = false;  // it uses what it asks for
+  };
+  /// Those that are counted in the quota itself, in no order. It looks at all pods.
+  std::vector<Counted> pods_of(Place place) const;
 
+  /// All that counts of what a pod asks for.
+  api::ResourceList resources(const api::Pod& pod) const;
   /// What a pod asks for, of resources that any quota names.
   Amounts requests(const api::Pod& pod) const;
   const std::string& resource_name(ResourceId resource) const { return names_[resource]; }

@@ -9,9 +9,11 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
+#include "koord/scheduling/plugin/service_plugin.hpp"
 #include "scheduling/plugins/elastic_quota/book.hpp"
 #include "scheduling/plugins/elastic_quota/check.hpp"
 #include "scheduling/plugins/elastic_quota/control/controller.hpp"
+#include "scheduling/plugins/elastic_quota/describe.hpp"
 #include "scheduling/plugins/elastic_quota/news.hpp"
 #include "scheduling/plugins/elastic_quota/revoke.hpp"
 #include "scheduling/plugins/elastic_quota/waiters.hpp"
@@ -58,6 +60,7 @@ class ElasticQuota final : public Plugin,
                            public ReservePlugin,
                            public SyncedPlugin,
                            public ControllerPlugin,
+                           public ServicePlugin,
                            public preemption::RoomBeside {
  public:
   ElasticQuota(const ElasticQuotaArgs& args, const PluginContext& context)
@@ -126,6 +129,10 @@ class ElasticQuota final : public Plugin,
     return elastic_quota::make_controller(
         {args_.quota_group_namespace, args_.default_quota_group_max, args_.system_quota_group_max},
         std::move(board), informers, client);
+  }
+  std::vector<std::string_view> service_paths() const override { return {"/quotas/:name", "/quotas"}; }
+  std::optional<ServiceAnswer> serve(const ServiceRequest& request) const override {
+    return serve_quotas(book_, request);
   }
   void all_synced() override {
     if (news_) news_->begin();

@@ -110,10 +110,11 @@ void OverUse::revoke(const std::string& quota) {
       limits[r] = *runtime - (figures.used - figures.self_used);
   }
   std::vector<PodInfo> pods;
-  for (auto& pod : book_.assigned_pods(place)) {
+  for (QuotaBook::Counted& each : book_.pods_of(place)) {
+    if (!each.assigned) continue;
     PodInfo& info = pods.emplace_back();
-    info.priority = pod->spec.priority.value_or(0);
-    info.pod = std::move(pod);
+    info.priority = each.pod->spec.priority.value_or(0);
+    info.pod = std::move(each.pod);
   }
   std::ranges::sort(pods,
                     [](const PodInfo& a, const PodInfo& b) { return preemption::more_important(b, a); });
