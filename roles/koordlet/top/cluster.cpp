@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "koord/api/koordinator/quota.hpp"
 #include "koord/api/rules/pod_requests.hpp"
 #include "top/cells.hpp"
 
@@ -18,10 +19,14 @@ constexpr std::size_t kMostReasons = 1000;
 constexpr std::size_t kNames = 3;
 /// Shown of the reasons while there are nodes to be shown, too.
 constexpr std::size_t kReasonsBesideNodes = 5;
+/// The same of quotas, of which so many are kept.
+constexpr std::size_t kQuotasBesideNodes = 8, kMostQuotas = 10'000;
 /// Agents report once a minute; the manager takes back what it lent after a quarter of an hour.
 constexpr std::chrono::minutes kOld{3};
 /// What the columns behind a node's name take.
 constexpr std::size_t kBehindName = 62;
+/// The same of a quota's.
+constexpr std::size_t kBehindQuota = 63;
 
 std::string age(std::chrono::seconds seconds) {
   const std::int64_t count = std::max<std::int64_t>(seconds.count(), 0);
@@ -128,8 +133,32 @@ void ClusterFigures::add(const api::Reservation& reservation) {
        reservation.metadata.creation_timestamp);
 }
 
+void ClusterFigures::add(const api::ElasticQuota& quota) {
+  const api::ObjectMeta& meta = quota.metadata;
+  if (meta.name == api::kRootQuota || quotas_.size() >= kMostQuotas) return;
+  const auto said = [&](std::string_view annotation) {
+    auto read = api::read_annotation<api::AnnotatedResources>(meta.annotations, annotation);
+    return read && *read ? amount((*read)->resources, "cpu", "memory") : Amount();
+  };
+  Quota& mine = quotas_.emplace_back();
+  mine.name = meta.name;
+  mine.min = amount(quota.spec.min, "cpu", "memory");
+  mine.used = amount(quota.status.used, "cpu", "memory");
+  mine.runtime = said(api::kQuotaRuntime);
+  mine.request = said(api::kQuotaRequest);
+  mine.lends = api::quota_terms(quota).lends;
+}
+
 void ClusterFigures::wait(std::string why, std::string name, const api::Time& since) {
   ++wait_;
+  // The scheduler's words, which are Koordinator's.
+  constexpr std::string_view kRefused = "quotas, quotaName: ";
+  if (const auto at = why.find(kRefused); at != std::string::npos) {
+    const std::size_t begin = at + kRefused.size();
+    std::string quota = why.substr(begin, why.find(',', begin) - begin);
+    if (quota_waiters_.size() < kMostQuotas || quota_waiters_.contains(quota))
+      ++quota_waiters_[std::move(quota)];
+  }
   if (waiting_.size() >= kMostReasons && !waiting_.contains(why)) {
     ++unlisted_;
     return;
@@ -222,6 +251,45 @@ void ClusterFigures::add_waiting(std::string& out, api::Time now, std::size_t wi
   if (more > 0) out += fmt::format("... and {} more for other reasons\n", more);
 }
 
+/// Whom pods wait for, then who has borrowed most.
+void ClusterFigures::add_quotas(std::string& out, std::size_t width, std::size_t most) const {
+  if (quotas_.empty()) return;
+  struct Row {
+    const Quota* quota;
+    std::size_t waiters;
+  };
+  std::vector<Row> rows;
+  for (const Quota& quota : quotas_) {
+    const auto found = quota_waiters_.find(quota.name);
+    rows.push_back({&quota, found != quota_waiters_.end() ? found->second : 0});
+  }
+  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+    if (a.waiters != b.waiters) return a.waiters > b.waiters;
+    if (a.quota->borrowed() != b.quota->borrowed()) return a.quota->borrowed() > b.quota->borrowed();
+    if (a.quota->used.cpu != b.quota->used.cpu) return a.quota->used.cpu > b.quota->used.cpu;
+    return a.quota->name < b.quota->name;
+  });
+  const std::size_t name_width = std::min<std::size_t>(width - kBehindQuota, 40);
+  out += fmt::format("\n{:<{}} {:>7} {:>7} {:>7} {:>7} {:>7} {:>15} {:>6}\n", "QUOTA (CPU)", name_width,
+                     "MIN", "USED", "MAY USE", "LENT", "BORROWS", "MEMORY/MAY USE", "WAIT");
+  for (std::size_t i = 0; i < std::min(most, rows.size()); ++i) {
+    const Quota& q = *rows[i].quota;
+    // Of those that share with nobody nothing is written.
+    const bool shares = q.runtime.cpu > 0 || q.runtime.memory > 0;
+    out += fmt::format(
+        "{}\n",
+        clean(fmt::format("{:<{}} {:>7} {:>7} {:>7} {:>7} {:>7} {:>15} {:>6}", clean(q.name, name_width),
+                          name_width, one_decimal(q.min.cpu), one_decimal(q.used.cpu),
+                          shares ? one_decimal(q.runtime.cpu) : std::string(kNone), one_decimal(q.lent()),
+                          one_decimal(q.borrowed()),
+                          fmt::format("{}/{}", size(q.used.memory),
+                                      shares ? size(q.runtime.memory) : std::string(kNone)),
+                          rows[i].waiters),
+              name_width + kBehindQuota));
+  }
+  if (rows.size() > most) out += fmt::format("... and {} more quotas\n", rows.size() - most);
+}
+
 std::string ClusterFigures::render(std::string_view server, api::Time now, const ClusterPage& page,
                                    std::size_t width, std::size_t height) const {
   width = std::max(width, kLeastWidth);
@@ -229,6 +297,7 @@ std::string ClusterFigures::render(std::string_view server, api::Time now, const
   std::string out;
   add_head(out, server, now, width);
   add_tiers(out, width);
+  add_quotas(out, width, height > 0 ? kQuotasBesideNodes : kMostQuotas);
   add_waiting(out, now, width, height > 0 ? kReasonsBesideNodes : kMostReasons);
   out += fmt::format("\n{:<{}} {:>5} {:>5} {:>7} {:>7} {:>11} {:>11} {:>9}\n", "NODE", name_width, "CPU",
                      "MEM", "PROD", "BATCH", "ASKED/LENT", "MEMORY", "STATE");

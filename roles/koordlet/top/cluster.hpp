@@ -1,7 +1,8 @@
-// What `koord top --cluster` shows: nodes, tiers, what is lent to batch work and who waits for a node, added
-// up from the objects as they are read.
+// What `koord top --cluster` shows: nodes, tiers, what is lent to batch work, quotas and who waits for a
+// node, added up from the objects as they are read.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <map>
@@ -14,6 +15,7 @@
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 
 namespace koord::koordlet {
@@ -39,6 +41,9 @@ class ClusterFigures {
   void add(const api::Pod& pod);
   /// One without a node waits, as pods do.
   void add(const api::Reservation& reservation);
+  /// What it is sure of, uses, may use now and is asked for, as the scheduler has written it; the pods that
+  /// wait for it are those of which the scheduler said so. The root says what all of them do.
+  void add(const api::ElasticQuota& quota);
 
   /// Shares are of the nodes that have reported: of others nobody knows what they use.
   /// Lines of at most `width` columns (at least 80), each ended; what does not fit into `height` lines is
@@ -68,6 +73,13 @@ class ClusterFigures {
     std::vector<std::string> names;  // the first few
     std::optional<api::Time> oldest;
   };
+  struct Quota {
+    std::string name;
+    Amount min, used, runtime, request;
+    bool lends = true;
+    double lent() const { return lends ? std::max(0.0, min.cpu - std::max(request.cpu, used.cpu)) : 0; }
+    double borrowed() const { return std::max(0.0, used.cpu - min.cpu); }
+  };
   static Amount amount(const api::ResourceList& list, std::string_view cpu, std::string_view memory);
   static Tier tier(std::string_view priority);
   static std::string state(const Node& node, api::Time now);
@@ -75,12 +87,15 @@ class ClusterFigures {
   void add_head(std::string& out, std::string_view server, api::Time now, std::size_t width) const;
   void add_tiers(std::string& out, std::size_t width) const;
   void add_waiting(std::string& out, api::Time now, std::size_t width, std::size_t most) const;
+  void add_quotas(std::string& out, std::size_t width, std::size_t most) const;
 
   std::vector<Node> nodes_;
   std::unordered_map<std::string, std::size_t> by_name_;
-  std::array<std::size_t, kTiers> pods_{};                  // that were reported
-  std::map<std::string, Reason> waiting_;                   // by what holds them back
-  std::size_t wait_ = 0, reservations_ = 0, unlisted_ = 0;  // the second are among the first
+  std::array<std::size_t, kTiers> pods_{};  // that were reported
+  std::map<std::string, Reason> waiting_;   // by what holds them back
+  std::vector<Quota> quotas_;
+  std::map<std::string, std::size_t, std::less<>> quota_waiters_;  // pods by the quota that refuses them
+  std::size_t wait_ = 0, reservations_ = 0, unlisted_ = 0;         // the second are among the first
 };
 
 }  // namespace koord::koordlet

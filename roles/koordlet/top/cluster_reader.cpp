@@ -52,10 +52,13 @@ Task<Result<ClusterFigures>> ClusterReader::read() {
   waiting.field_selector = "spec.nodeName=,status.phase=Pending";
   KOORD_CO_CHECK(co_await each<api::Pod>(std::move(waiting), figures));
   // Who may not list them sees the rest.
+  const auto can_do_without = [](const Result<>& listed) {
+    return listed || listed.error().code() == Code::not_found || listed.error().code() == Code::forbidden;
+  };
   const Result<> reservations = co_await each<api::Reservation>({}, figures);
-  if (!reservations && reservations.error().code() != Code::not_found &&
-      reservations.error().code() != Code::forbidden)
-    co_return reservations.error();
+  if (!can_do_without(reservations)) co_return reservations.error();
+  const Result<> quotas = co_await each<api::ElasticQuota>({}, figures);
+  if (!can_do_without(quotas)) co_return quotas.error();
   kube::ListOptions best_effort;
   best_effort.label_selector = fmt::format("{}=BE", api::kQosLabel);
   best_effort.field_selector = "spec.nodeName!=";

@@ -268,7 +268,17 @@ class Explaining {
       else
         say("{} is the best of them, with {} points.", v_.best.front().node, v_.best.front().total);
     }
+    ask_who_admits();
     if (question_.exists) why_pending();
+  }
+
+  /// Quotas, in their own words.
+  void ask_who_admits() {
+    const PodInfo pod = make_pod_info(pod_, engine_.context().nodes.resources());
+    for (const Profile::Named& named : profile_->plugins)
+      if (auto* const plugin = dynamic_cast<AdmitExplainPlugin*>(named.plugin.get()))
+        for (std::string& sentence : plugin->explain_admission(pod))
+          v_.summary.push_back(std::move(sentence));
   }
 
   /// What a pod that waits waits for, besides nodes.

@@ -1,4 +1,5 @@
-// ReservationExplainPlugin: what `koord explain` says of reservations, for a pod and of one of them.
+// What `koord explain` asks plugins: of reservations, for a pod and of one of them
+// (ReservationExplainPlugin), and what a pod waits for besides nodes (AdmitExplainPlugin).
 #pragma once
 
 #include <functional>
@@ -67,6 +68,14 @@ struct ReservationView {
 std::string amounts_text(const api::ResourceList& amounts);
 
 }  // namespace explain
+
+/// Says in its own terms whether it admits a pod: a quota. Asked as the next one is.
+class AdmitExplainPlugin {
+ public:
+  virtual ~AdmitExplainPlugin() = default;
+  /// Sentences. The engine does not know the pod.
+  virtual std::vector<std::string> explain_admission(const PodInfo& pod) = 0;
+};
 
 /// Asked of an engine that holds a cluster and has decided nothing, on its thread, with time enough: whoever
 /// asks is a person.

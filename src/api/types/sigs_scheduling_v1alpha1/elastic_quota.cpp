@@ -12,6 +12,6 @@ KOORD_OBJECT(ElasticQuota,
                  .custom_resource("What a group of pods is sure of and may have at most.")
                  .without_status()
                  .approved("https://github.com/kubernetes-sigs/scheduler-plugins/pull/52"),
-             ROW(metadata), ROW(spec), ROW(status));
+             ROW(metadata), ROW(spec).always(), ROW(status));
 
 }  // namespace koord::api

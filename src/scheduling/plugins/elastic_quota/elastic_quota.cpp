@@ -8,12 +8,14 @@
 #include "koord/api/rules/pod_requests.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
+#include "koord/scheduling/plugin/explain_plugin.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 #include "koord/scheduling/plugin/service_plugin.hpp"
 #include "scheduling/plugins/elastic_quota/book.hpp"
 #include "scheduling/plugins/elastic_quota/check.hpp"
 #include "scheduling/plugins/elastic_quota/control/controller.hpp"
 #include "scheduling/plugins/elastic_quota/describe.hpp"
+#include "scheduling/plugins/elastic_quota/explain.hpp"
 #include "scheduling/plugins/elastic_quota/news.hpp"
 #include "scheduling/plugins/elastic_quota/revoke.hpp"
 #include "scheduling/plugins/elastic_quota/waiters.hpp"
@@ -61,6 +63,7 @@ class ElasticQuota final : public Plugin,
                            public SyncedPlugin,
                            public ControllerPlugin,
                            public ServicePlugin,
+                           public AdmitExplainPlugin,
                            public preemption::RoomBeside {
  public:
   ElasticQuota(const ElasticQuotaArgs& args, const PluginContext& context)
@@ -93,6 +96,16 @@ class ElasticQuota final : public Plugin,
     }
     if (rules_.parents) return has_parents(place);
     return {};
+  }
+
+  std::vector<std::string> explain_admission(const PodInfo& pod) override {
+    const Place place = book_.place_of(*pod.pod);
+    if (place.tree == nullptr || is_placeholder(*pod.pod)) return {};
+    const Amounts requests = book_.requests(*pod.pod);
+    const bool preemptible = api::is_preemptible(pod.pod->metadata);
+    const AsIfCreated created(place, requests, preemptible);
+    return explain_quota(book_, place, refusal(*place.tree, place.quota, requests, preemptible, rules_),
+                         rules_);
   }
 
   EventMask events() const override {

@@ -147,6 +147,46 @@ TEST_CASE("A reservation without a node waits, as pods do") {
   CHECK(!holds(text, "over"));
 }
 
+TEST_CASE(
+    "A cluster's quotas: what they are sure of, use, may use, lend and borrow, and who waits for them") {
+  ClusterFigures figures;
+  figures.add(node("a", 0));
+  const auto quota = [&](std::string_view name, std::string_view min, std::string_view used,
+                         std::string_view runtime, std::string_view request, std::string_view labels = "") {
+    figures.add(object<api::ElasticQuota>(fmt::format(
+        R"({{"metadata":{{"name":"{0}","labels":{{{5}}},"annotations":{{)"
+        R"("quota.scheduling.koordinator.sh/runtime":"{{\"cpu\":\"{3}\",\"memory\":\"8Gi\"}}",)"
+        R"("quota.scheduling.koordinator.sh/request":"{{\"cpu\":\"{4}\"}}"}}}},"spec":{{"min":{{"cpu":"{1}"}}}},)"
+        R"("status":{{"used":{{"cpu":"{2}","memory":"4Gi"}}}}}})",
+        name, min, used, runtime, request, labels)));
+  };
+  quota("lender", "40", "10", "20", "10");
+  quota("keeps", "40", "10", "40", "40", R"("quota.scheduling.koordinator.sh/allow-lent-resource":"false")");
+  quota("borrower", "20", "50", "50", "60");
+  quota("wanted", "5", "5", "5", "9");
+  quota("koordinator-root-quota", "0", "75", "0", "0");
+  figures.add(object<api::ElasticQuota>(R"({"metadata":{"name":"koordinator-default-quota"}})"));
+  for (const char* name : {"p", "q"})
+    figures.add(
+        pod(name, "", "0/1 nodes are available: Insufficient quotas, quotaName: wanted, runtime: cpu:5"));
+  const std::string text = figures.render("", kNow, {}, 110, 0);
+  CAPTURE(text);
+  std::vector<std::string> rows;
+  for (const std::string& line : lines_of(text))
+    if (line.find("/8.0Gi") != std::string::npos || line.starts_with("koordinator-")) rows.push_back(line);
+  const auto row = [](std::string_view name, std::string_view rest) {
+    return fmt::format("{:<40} {}", name, rest);
+  };
+  CHECK(rows == std::vector<std::string>{
+                    row("wanted", "    5.0     5.0     5.0     0.0     0.0     4.0Gi/8.0Gi      2"),
+                    row("borrower", "   20.0    50.0    50.0     0.0    30.0     4.0Gi/8.0Gi      0"),
+                    row("keeps", "   40.0    10.0    40.0     0.0     0.0     4.0Gi/8.0Gi      0"),
+                    row("lender", "   40.0    10.0    20.0    30.0     0.0     4.0Gi/8.0Gi      0"),
+                    row("koordinator-default-quota",
+                        "    0.0     0.0       -     0.0     0.0             0/-      0")});
+  CHECK(holds(figures.render("", kNow, {}, 110, 24), "QUOTA (CPU)"));
+}
+
 TEST_CASE("A large cluster, and one with nothing in it, keep to the terminal") {
   CHECK(lines_of(ClusterFigures().render("https://there", kNow, {}, 80, 24)).size() <= 24);
   ClusterFigures figures;

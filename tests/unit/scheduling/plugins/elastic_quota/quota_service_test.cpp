@@ -1,6 +1,7 @@
 // What the plugin serves of quotas: the rows of Koordinator's plugin_service_test.go, and what is not there.
 #include "koord/json/value.hpp"
 #include "koord/scheduling/plugin/service_plugin.hpp"
+#include "koord/scheduling/what_if/explain.hpp"
 #include "quota_world.hpp"
 
 namespace koord::scheduling::test {
@@ -71,6 +72,47 @@ TEST_CASE("all quotas but the root, or those of one tree") {
   CHECK(names({}) == "koordinator-default-quota koordinator-system-quota test1 tree1-root");
   CHECK(names({{"tree", "tree1"}}) == "tree1-root");
   CHECK(names({{"tree", "tree2"}}).empty());
+}
+
+std::string explained(QuotaWorld& w, const std::shared_ptr<const api::Pod>& pod) {
+  explain::Question question;
+  question.pod = pod;
+  question.now = w.clock.now();
+  for (const std::string& sentence : explain::explain(w.engine, question).summary)
+    if (sentence.find(" the quota ") != std::string::npos) return sentence;
+  return {};
+}
+
+TEST_CASE("koord explain says which quota a pod waits for, what is used of what, and who has borrowed") {
+  struct Row {
+    const char* quota;
+    const char* cpu;
+    PodEdit edit;
+    const char* sentence;
+  };
+  const PodEdit kept = [](api::Pod& p) { p.metadata.labels[api::kQuotaPreemptibleLabel] = "false"; };
+  const Row rows[] = {
+      {"c",
+       "30",
+       {},
+       "It waits for the quota a/b/c: cpu 20 of 25 used; borrowers: a/b/d (cpu 15 beyond its min)."},
+      {"c", "1", kept,
+       "It waits for the quota a/b/c, of whose min pods that cannot be preempted share alone: cpu 20 of 20 "
+       "used, memory 1Mi of 0 used."},
+      {"d", "1", {}, "It is counted in the quota a/b/d: cpu 20 of 21 used, memory 1Mi of 2Mi used."},
+      {"", "1", {}, ""},
+  };
+  for (const Row& row : rows) {
+    INFO(row.quota << " " << row.cpu);
+    QuotaWorld w;
+    w.put(make_quota("a", "100", "40"));
+    w.put(make_quota("b", "100", "40", below("a")));
+    w.put(make_quota("c", "25", "20", below("b")));
+    w.put(make_quota("d", "60", "5", below("b")));
+    w.bound(w.pod("has", "c", "20", kept));
+    w.bound(w.pod("borrows", "d", "20"));
+    CHECK(explained(w, w.pod("asks", row.quota, row.cpu, row.edit)) == row.sentence);
+  }
 }
 
 }  // namespace
