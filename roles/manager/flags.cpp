@@ -97,11 +97,17 @@ constexpr std::array kWebhookFlags = {
     Flag{"binding-admission-bypass-annotations", FlagType::text, "", "The same of annotations.", 0, kWebhook},
 };
 
-constexpr std::array kLaterFlags = {
-    later("quota-update-max-retries", FlagType::integer, "3"),
-    later("quota-update-retry-jitter", FlagType::real, "0"),
-    later("quota-update-max-total-jitter", FlagType::duration, "1s"),
-    later("quota-update-conflict-fresh-get", FlagType::boolean, "false"),
+constexpr std::array kQuotaFlags = {
+    Flag{"quota-update-max-retries", FlagType::integer, "3",
+         "How often the write that counts pods in a quota is repeated at most, 3 at least: 3 times, and once "
+         "more each time that its pods double (gate EnableQuotaAdmission).",
+         0, kWebhook},
+    Flag{"quota-update-retry-jitter", FlagType::duration, "0s",
+         "The pause before such a repetition: something between half of it and all of it.", 0, kWebhook},
+    Flag{"quota-update-max-total-jitter", FlagType::duration, "1s", "The pauses of one write together.", 0,
+         kWebhook},
+    later("quota-update-conflict-fresh-get", FlagType::boolean, "false",
+          "accepted, without effect: after a conflict the quota is always read anew"),
 };
 
 constexpr std::array kProfileFlags = {
@@ -123,14 +129,16 @@ constexpr std::array kProfileFlags = {
 };
 
 constexpr auto kFlags = runtime::join_flags(kServingFlags, kElectionFlags, kConfigFlags, kProfileFlags,
-                                            kWebhookFlags, kLaterFlags);
+                                            kWebhookFlags, kQuotaFlags);
 
 constexpr std::array kGates = {
     gate_on("PodMutatingWebhook",
             "Serve /mutate-pod: ClusterColocationProfiles and the resources that follow from them."),
     gate_on("PodValidatingWebhook", "Serve /validate-pod and /validate-pod-binding."),
-    gate_on("ElasticMutatingWebhook"),
-    gate_on("ElasticValidatingWebhook"),
+    gate_on("ElasticMutatingWebhook",
+            "Serve /mutate-scheduling-sigs-k8s-io-v1alpha1-elasticquota: what new ElasticQuotas do not say."),
+    gate_on("ElasticValidatingWebhook",
+            "Serve /validate-scheduling-sigs-k8s-io-v1alpha1-elasticquota: ElasticQuotas fit their tree."),
     gate_on("WebhookFramework", "Serve webhooks at all."),
     gate_off("NodeMutatingWebhook", "Serve /mutate-node-status: amplified nodes."),
     gate_off("NodeValidatingWebhook",
@@ -141,15 +149,20 @@ constexpr std::array kGates = {
     gate_off("ColocationProfileSkipMutatingResources", "Profiles leave cpu and memory of pods as they are."),
     gate_off("ColocationProfileSkipValidatingPriority",
              "The label koordinator.sh/priority of a pod may change."),
-    gate_off("MultiQuotaTree"),
+    gate_off("MultiQuotaTree", "/mutate-pod keeps pods of a quota tree on the nodes of its profile."),
     gate_off("ElasticQuotaIgnorePodOverhead"),
-    gate_off("ElasticQuotaGuaranteeUsage"),
-    gate_off("ElasticQuotaEnableUpdateResourceKey"),
-    gate_off("ElasticQuotaEvaluationTransformPod"),
-    gate_off("DisableDefaultQuota"),
-    gate_off("SupportParentQuotaSubmitPod"),
-    gate_off("EnableQuotaAdmission"),
-    gate_off("EnableQuotaAdmissionOnUpdate"),
+    gate_off("ElasticQuotaGuaranteeUsage",
+             "A quota's min must be guaranteed by a quota above it (annotation guaranteed)."),
+    gate_off("ElasticQuotaEnableUpdateResourceKey",
+             "A quota's max may lack resources that its parent's names."),
+    gate_off("ElasticQuotaEvaluationTransformPod",
+             "EnableQuotaAdmission counts pods with the resources that their annotation replaces, if "
+             "ReplaceResourcesTransformer is on, too."),
+    gate_off("DisableDefaultQuota", "A pod's quota is the one that its label names, and no other."),
+    gate_off("SupportParentQuotaSubmitPod", "Pods may belong to quotas that have children."),
+    gate_off("EnableQuotaAdmission",
+             "/validate-pod refuses pods that their quota has no room for, and counts those that it has."),
+    gate_off("EnableQuotaAdmissionOnUpdate", "The same of pods whose quota changes."),
     gate_off("EnableSyncGPUSharedResource",
              "A node says koordinator.sh/gpu.shared: 100 for each of its GPUs."),
     gate_off("ColocationProfileController",
@@ -165,7 +178,7 @@ constexpr std::array kGates = {
     gate_off("DisablePVCReservation"),
     gate_off("PriorityTransformer"),
     gate_off("PreemptionPolicyTransformer"),
-    gate_off("ReplaceResourcesTransformer"),
+    gate_off("ReplaceResourcesTransformer", "See ElasticQuotaEvaluationTransformPod."),
 };
 
 }  // namespace

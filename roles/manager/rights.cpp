@@ -36,7 +36,10 @@ constexpr std::array kMine = {
           "koordinator-validating-webhook-configuration"},
     Right{kSlo, "nodemetrics", "list watch create patch delete"},
     Right{kSlo, "nodeslos", "list watch create patch delete"},
-    Right{"scheduling.sigs.k8s.io", "elasticquotas", "list"},
+    // Its webhooks look quotas up; the roots of trees are the controller quotaprofile's.
+    Right{"scheduling.sigs.k8s.io", "elasticquotas", "list watch create patch"},
+    Right{"scheduling.sigs.k8s.io", "elasticquotas", "get patch", "", "", "EnableQuotaAdmission"},
+    Right{"quota.koordinator.sh", "elasticquotaprofiles", "list watch patch"},
     Right{"topology.node.k8s.io", "noderesourcetopologies", "list watch patch"},
 };
 

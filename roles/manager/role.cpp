@@ -12,10 +12,10 @@
 #include "controllers/node_objects.hpp"
 #include "controllers/node_resources.hpp"
 #include "controllers/pod_profiles.hpp"
+#include "controllers/quota_profiles.hpp"
 #include "docs.hpp"
 #include "flags.hpp"
 #include "framework/webhook/webhooks.hpp"
-#include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/system.hpp"
 #include "koord/kube/event_recorder.hpp"
@@ -27,9 +27,6 @@
 namespace koord::manager {
 
 namespace {
-
-/// What upstream has and this version has not: named at the start.
-constexpr std::array<std::string_view, 1> kMissingControllers = {"quotaprofile"};
 
 struct Parts {
   runtime::LeaderElectionSettings election;
@@ -44,6 +41,8 @@ struct Parts {
   kube::Informer<api::Device> devices;
   kube::Informer<api::ClusterColocationProfile> profiles;
   kube::Informer<api::Namespace> namespaces;
+  kube::Informer<api::ElasticQuotaProfile> quota_profiles;
+  kube::Informer<api::ElasticQuota> quotas;
   std::unique_ptr<Webhooks> webhooks;  // null: switched off
   nanoseconds shutdown_delay{};        // of them
   PodRules rules;
@@ -129,7 +128,17 @@ class Manager final : public runtime::LeadingRole {
                        .warn_once =
                            [this](const api::Pod& pod, std::string_view reason, std::string_view note) {
                              warn(pod, reason, note, name_once(pod, reason));
-                           }}) {
+                           }}),
+        quota_profiles_({.clock = context.clock,
+                         .log = context.log,
+                         .client = *parts_.client,
+                         .profiles = parts_.quota_profiles,
+                         .quotas = parts_.quotas,
+                         .nodes = parts_.nodes,
+                         .registry = context.metrics,
+                         .may_write = [this] { return leading(); },
+                         .warn = [this](const api::ElasticQuotaProfile& profile, std::string_view reason,
+                                        std::string_view note) { warn(profile, reason, note); }}) {
     const std::vector<std::string>& wanted = context.flags.get_list("controllers");
     for (const auto& [name, workers] :
          {std::pair{"nodemetric", &node_metrics_.workers()}, std::pair{"nodeslo", &node_slos_.workers()},
@@ -187,11 +196,11 @@ class Manager final : public runtime::LeadingRole {
     parts_.topologies.deliver_to(optional_queue_);
     parts_.devices.deliver_to(optional_queue_);
     parts_.profiles.deliver_to(optional_queue_);
+    parts_.quota_profiles.deliver_to(optional_queue_);
     tasks().spawn("feed", feed());
     tasks().spawn("feed optional", feed_optional());
     tasks().spawn("topologies", look_again_after(parts_.topologies));
     tasks().spawn("devices", look_again_after(parts_.devices));
-    tasks().spawn("quotas", warn_of_quotas());
     if (parts_.webhooks) parts_.webhooks->start(tasks());
   }
   Task<Result<>> lead() override {
@@ -212,12 +221,14 @@ class Manager final : public runtime::LeadingRole {
     for (NodeWorkers* workers : running_) workers->start(tasks());
     if (is_enabled(context().flags.get_list("controllers"), "colocationprofile"))
       pod_profiles_.start(tasks());
+    if (is_enabled(context().flags.get_list("controllers"), "quotaprofile")) quota_profiles_.start(tasks());
     co_return Result<>();
   }
   Task<> stop() override {
     ending_ = true;
     for (NodeWorkers* workers : running_) workers->stop();
     pod_profiles_.stop();
+    quota_profiles_.stop();
     co_await recorder_.stop();
   }
   /// Endpoints go on leading here for a moment: what API servers ask is answered until they have changed.
@@ -236,7 +247,6 @@ class Manager final : public runtime::LeadingRole {
   Task<Result<>> feed_optional();
   /// What is absent may be taken for absent from now on.
   Task<Result<>> look_again_after(kube::AnyInformer informer);
-  Task<Result<>> warn_of_quotas();
   void take(const kube::Change& change);
   void take_optional(const kube::Change& change);
   void take_config(const api::ConfigMap* map);
@@ -250,6 +260,7 @@ class Manager final : public runtime::LeadingRole {
   NodeResources node_resources_;
   std::minstd_rand random_{std::random_device{}()};
   PodProfiles pod_profiles_;
+  QuotaProfiles quota_profiles_;
   std::vector<NodeWorkers*> running_;
   kube::DeliveryQueue queue_, optional_queue_;
   Event synced_event_;
@@ -284,17 +295,6 @@ Task<Result<>> Manager::look_again_after(kube::AnyInformer informer) {
   co_return Result<>();
 }
 
-/// A cluster that relies on quotas should know that nobody minds them here.
-Task<Result<>> Manager::warn_of_quotas() {
-  kube::ListOptions one;
-  one.limit = 1;
-  const auto quotas = co_await parts_.client->list<api::ElasticQuota>(std::move(one));
-  if (quotas && !quotas->items.empty())
-    log().warn(
-        "the cluster has ElasticQuotas; koord has no part of them yet: neither pods nor quotas are checked");
-  co_return Result<>();
-}
-
 void Manager::take_optional(const kube::Change& change) {
   if (change.is<api::Device>()) {
     const auto before = change.old_object<api::Device>(), after = change.new_object<api::Device>();
@@ -307,6 +307,9 @@ void Manager::take_optional(const kube::Change& change) {
       node_resources_.workers().add((after ? after : before)->metadata.name);
   } else if (change.is<api::ClusterColocationProfile>()) {
     pod_profiles_.profiles_changed();
+  } else if (change.is<api::ElasticQuotaProfile>()) {
+    const auto after = change.new_object<api::ElasticQuotaProfile>();
+    quota_profiles_.look_at(after ? *after : *change.old_object<api::ElasticQuotaProfile>());
   }
 }
 
@@ -322,6 +325,7 @@ void Manager::take(const kube::Change& change) {
   } else if (change.is<api::Node>()) {
     const auto before = change.old_object<api::Node>(), after = change.new_object<api::Node>();
     const std::string& name = (after ? after : before)->metadata.name;
+    if (!before || !after || changes_totals(*before, *after)) quota_profiles_.nodes_changed();
     if (!before || !after || changes_specs(*before, *after))
       add(name);
     else if (changes_resources(*before, *after))
@@ -388,12 +392,6 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
                          {std::move(webhook), election.resource_namespace, election.resource_name,
                           flags.get("config-namespace"), last_good_name(flags)});
   }
-  std::vector<std::string_view> missing;
-  for (const std::string_view name : kMissingControllers)
-    if (is_enabled(flags.get_list("controllers"), name)) missing.push_back(name);
-  if (!missing.empty())
-    context.log.info("controllers that koord does not have yet are left out",
-                     kv("controllers", fmt::format("{}", fmt::join(missing, " "))));
   kube::Scope config, unfinished;
   unfinished.fields = kUnfinishedPods;
   config.ns = flags.get("config-namespace");
@@ -422,6 +420,8 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
               informers.informer<api::Device>(*client),
               informers.informer<api::ClusterColocationProfile>(*client),
               informers.informer<api::Namespace>(*client),
+              informers.informer<api::ElasticQuotaProfile>(*client),
+              informers.informer<api::ElasticQuota>(*client),
               std::move(webhooks),
               shutdown_delay,
               pod_rules(rules),
@@ -439,7 +439,7 @@ constexpr std::array<runtime::PortFlag, 2> kPorts = {{
 const runtime::RoleDescriptor& role() {
   static const std::vector<metrics::Table> kMetrics = [] {
     std::vector<metrics::Table> all = {kNodeObjectMetrics, NodeResources::kMetrics, PodProfiles::kMetrics,
-                                       WebhookServer::kMetrics};
+                                       QuotaProfiles::kMetrics, WebhookServer::kMetrics};
     all.insert(all.end(), handler_metrics().begin(), handler_metrics().end());
     return all;
   }();

@@ -1,6 +1,7 @@
 // The table of handlers: see handlers.hpp.
 #include "admission/handlers.hpp"
 
+#include <algorithm>
 #include <array>
 #include <random>
 
@@ -8,9 +9,12 @@
 #include "admission/node/node_handlers.hpp"
 #include "admission/pod/binding_handler.hpp"
 #include "admission/pod/pod_handlers.hpp"
+#include "admission/quota/quota_evaluator.hpp"
+#include "admission/quota/quota_handlers.hpp"
 #include "admission/reservation/reservation_handler.hpp"
 #include "koord/api/koordinator/admission.hpp"
 #include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/quota.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/joined.hpp"
 #include "koord/base/log.hpp"
@@ -20,6 +24,7 @@ namespace {
 
 using enum Operation;
 
+constexpr std::string_view kQuotaLabelIndex = "label:quota.scheduling.koordinator.sh/name";
 constexpr Operation kCreate[] = {create}, kUpdate[] = {update}, kCreateUpdate[] = {create, update},
                     kCreateUpdateRemove[] = {create, update, remove};
 /// The namespaces of the control plane are not asked about.
@@ -55,9 +60,82 @@ std::function<std::shared_ptr<const api::ConfigMap>()> config_map(HandlerContext
   return [maps, ns, name] { return maps.get(ns, name); };
 }
 
+/// Quotas, and what is asked of pods by the rules about them: one of each a process, whoever asks first.
+QuotaParts quota_parts(HandlerContext& context) {
+  const auto quotas = context.informer<api::ElasticQuota>();
+  kube::Scope unfinished;
+  unfinished.fields = kUnfinishedPods;
+  const auto pods = context.informer<api::Pod>(
+      std::move(unfinished),
+      {kube::index_by_label(kube::kObjectType<api::Pod>, std::string(api::kQuotaNameLabel))});
+  return *context.shared->get<QuotaParts>([&] {
+    auto parts = std::make_shared<QuotaParts>();
+    parts->catalog = std::make_shared<QuotaCatalog>(context.role.clock);
+    parts->catalog->follow(quotas);
+    QuotaPods of_pods;
+    of_pods.of_quota = [pods](std::string_view quota) {
+      std::vector<std::string> names;
+      for (const auto& pod : pods.list_by(kQuotaLabelIndex, quota)) names.push_back(pod->metadata.name);
+      return names;
+    };
+    of_pods.in_namespace = [pods](std::string_view ns) {
+      bool found = false;
+      pods.for_each([&](const kube::Object& pod) {
+        found = found || static_cast<const api::Pod*>(pod.get())->metadata.namespace_ == ns;
+      });
+      return found;
+    };
+    QuotaRuleOptions options;
+    options.keys_may_differ = gate(context, "ElasticQuotaEnableUpdateResourceKey");
+    options.guarantees_usage = gate(context, "ElasticQuotaGuaranteeUsage");
+    options.parents_may_own_pods = gate(context, "SupportParentQuotaSubmitPod");
+    options.without_default = gate(context, "DisableDefaultQuota");
+    parts->rules = std::make_shared<const QuotaRules>(*parts->catalog, std::move(of_pods), options);
+    return parts;
+  });
+}
+
+Result<AdmissionHandler> make_quota_mutating(HandlerContext& context) {
+  return AdmissionHandler(std::make_unique<QuotaMutating>(quota_parts(context), context.role.metrics));
+}
+
+Result<AdmissionHandler> make_quota_validating(HandlerContext& context) {
+  QuotaParts parts = quota_parts(context);
+  if (context.add_page)
+    context.add_page("/elasticQuota", [catalog = parts.catalog] { return quota_page(*catalog); });
+  return AdmissionHandler(std::make_unique<QuotaValidating>(std::move(parts), context.role.metrics));
+}
+
+Result<std::shared_ptr<QuotaEvaluator>> quota_evaluator(HandlerContext& context, const QuotaParts& quotas) {
+  const runtime::FlagValues& flags = context.role.flags;
+  QuotaEvaluator::Settings settings;
+  settings.max_retries =
+      static_cast<int>(std::clamp<std::int64_t>(flags.get_int("quota-update-max-retries"), 0, 1000));
+  settings.jitter = flags.get_duration("quota-update-retry-jitter");
+  settings.max_total_jitter = flags.get_duration("quota-update-max-total-jitter");
+  return std::make_shared<QuotaEvaluator>(QuotaEvaluator::Parts{.clock = context.role.clock,
+                                                                .log = context.role.log,
+                                                                .client = context.client,
+                                                                .catalog = quotas.catalog,
+                                                                .settings = settings});
+}
+
 Result<AdmissionHandler> make_pod_mutating(HandlerContext& context) {
-  if (gate(context, "MultiQuotaTree"))
-    context.role.log.warn("the gate MultiQuotaTree has no effect: koord has no quota trees yet");
+  std::shared_ptr<QuotaCatalog> quotas;
+  std::function<std::vector<std::shared_ptr<const api::ElasticQuotaProfile>>(std::string_view)> trees;
+  if (gate(context, "MultiQuotaTree")) {
+    quotas = quota_parts(context).catalog;
+    const std::string label(api::kQuotaTreeIdLabel);
+    const auto profiles = context.informer<api::ElasticQuotaProfile>(
+        {}, {kube::index_by_label(kube::kObjectType<api::ElasticQuotaProfile>, label)});
+    trees = [profiles, index = "label:" + label](std::string_view tree) {
+      auto found = profiles.list_by(index, tree);
+      std::ranges::sort(found, {}, [](const auto& profile) {
+        return std::pair(profile->metadata.namespace_.view(), std::string_view(profile->metadata.name));
+      });
+      return found;
+    };
+  }
   PodMutating::Options options;
   options.keep_resources = gate(context, "ColocationProfileSkipMutatingResources");
   options.without_extended_resources = gate(context, "DisableExtendedResourceSpec");
@@ -68,6 +146,8 @@ Result<AdmissionHandler> make_pod_mutating(HandlerContext& context) {
                          .namespaces = by_name(context.informer<api::Namespace>()),
                          .classes = by_name(context.informer<api::PriorityClass>()),
                          .dice = dice(),
+                         .quotas = std::move(quotas),
+                         .trees = std::move(trees),
                          .options = options}));
 }
 
@@ -83,9 +163,16 @@ PodValidating::Parts pod_validating(HandlerContext& context) {
 }
 
 Result<AdmissionHandler> make_pod_validating(HandlerContext& context) {
-  if (gate(context, "EnableQuotaAdmission"))
-    context.role.log.warn("the gate EnableQuotaAdmission has no effect: koord has no quotas yet");
-  return AdmissionHandler(std::make_unique<PodValidating>(pod_validating(context)));
+  PodValidating::Parts parts = pod_validating(context);
+  parts.quotas = quota_parts(context);
+  if (gate(context, "EnableQuotaAdmission")) {
+    KOORD_TRY(evaluator, quota_evaluator(context, parts.quotas));
+    parts.evaluator = std::move(evaluator);
+    parts.options.evaluate_update = gate(context, "EnableQuotaAdmissionOnUpdate");
+    parts.options.replace_resources =
+        gate(context, "ElasticQuotaEvaluationTransformPod") && gate(context, "ReplaceResourcesTransformer");
+  }
+  return AdmissionHandler(std::make_unique<PodValidating>(std::move(parts)));
 }
 
 Result<AdmissionHandler> make_binding_validating(HandlerContext& context) {
@@ -139,9 +226,11 @@ Result<AdmissionHandler> make_reservation_mutating(HandlerContext& context) {
 }
 
 constexpr std::string_view kPodMutating[] = {"ClusterColocationProfile", "ExtendedResourceSpec",
-                                             "DeviceResourceSpec"},
+                                             "MultiQuotaTree", "DeviceResourceSpec"},
                            kPodValidating[] = {"ClusterReservation", "ClusterColocationProfile",
-                                               "DeviceResource", "EnhancedValidation"},
+                                               "QuotaMetaChecker",   "EvaluateQuota",
+                                               "DeviceResource",     "EnhancedValidation"},
+                           kQuota[] = {"QuotaMetaChecker"},
                            kNodeMutating[] = {"NodeResourceAmplificationPlugin"},
                            kNodeValidating[] = {"SLOManagerConfigConflictForNode"},
                            kConfigValidating[] = {"SLOConfig"},
@@ -154,6 +243,11 @@ constexpr std::string_view
     kClassAlone = kJoined<api::kPriorityClassLabel, kAndNot, api::kQosLabel>,
     kPriorityAlone =
         kJoined<api::kSubPriorityLabel, kAndNot, api::kPriorityClassLabel, kAndNot, api::kQosLabel>,
+    kQuotaAlone = kJoined<api::kQuotaNameLabel, kAndNot, api::kSubPriorityLabel, kAndNot,
+                          api::kPriorityClassLabel, kAndNot, api::kQosLabel>,
+    kPreemptibleAlone =
+        kJoined<api::kQuotaPreemptibleLabel, kAndNot, api::kQuotaNameLabel, kAndNot, api::kSubPriorityLabel,
+                kAndNot, api::kPriorityClassLabel, kAndNot, api::kQosLabel>,
     kStrategies = kJoined<api::kConfigMapTypeLabel, kIsStrategies>;
 
 constexpr WebhookEntry kPodMutatingEntries[] = {{.name = "mpod-create.koordinator.sh",
@@ -198,6 +292,20 @@ constexpr WebhookEntry kPodValidatingEntries[] = {{.name = "vpod.koordinator.sh"
                                                    .operations = kUpdate,
                                                    .object_selector = kPriorityAlone,
                                                    .namespace_selector = kOutsideControlPlane},
+                                                  {.name = "vpod-update-quota.koordinator.sh",
+                                                   .group = "",
+                                                   .version = "v1",
+                                                   .resource = "pods",
+                                                   .operations = kUpdate,
+                                                   .object_selector = kQuotaAlone,
+                                                   .namespace_selector = kOutsideControlPlane},
+                                                  {.name = "vpod-update-preemptible.koordinator.sh",
+                                                   .group = "",
+                                                   .version = "v1",
+                                                   .resource = "pods",
+                                                   .operations = kUpdate,
+                                                   .object_selector = kPreemptibleAlone,
+                                                   .namespace_selector = kOutsideControlPlane},
                                                   {.name = "vpod-resize.koordinator.sh",
                                                    .group = "",
                                                    .version = "v1",
@@ -205,6 +313,16 @@ constexpr WebhookEntry kPodValidatingEntries[] = {{.name = "vpod.koordinator.sh"
                                                    .operations = kUpdate,
                                                    .object_selector = api::kQosLabel,
                                                    .namespace_selector = kOutsideControlPlane}};
+constexpr WebhookEntry kQuotaMutatingEntries[] = {{.name = "melasticquota.koordinator.sh",
+                                                   .group = "scheduling.sigs.k8s.io",
+                                                   .version = "v1alpha1",
+                                                   .resource = "elasticquotas",
+                                                   .operations = kCreate}};
+constexpr WebhookEntry kQuotaValidatingEntries[] = {{.name = "velasticquota.koordinator.sh",
+                                                     .group = "scheduling.sigs.k8s.io",
+                                                     .version = "v1alpha1",
+                                                     .resource = "elasticquotas",
+                                                     .operations = kCreateUpdateRemove}};
 constexpr WebhookEntry kBindingEntries[] = {{.name = "vpodbinding.koordinator.sh",
                                              .group = "",
                                              .version = "v1",
@@ -244,6 +362,10 @@ constexpr HandlerRow kRows[] = {
      {},
      kBindingEntries,
      &make_binding_validating},
+    {"/mutate-scheduling-sigs-k8s-io-v1alpha1-elasticquota", WebhookType::mutate, "elasticquota",
+     "ElasticMutatingWebhook", kQuota, kQuotaMutatingEntries, &make_quota_mutating},
+    {"/validate-scheduling-sigs-k8s-io-v1alpha1-elasticquota", WebhookType::validate, "elasticquota",
+     "ElasticValidatingWebhook", kQuota, kQuotaValidatingEntries, &make_quota_validating},
     {"/mutate-node-status", WebhookType::mutate, "node", "NodeMutatingWebhook", kNodeMutating,
      kNodeMutatingEntries, &make_node_mutating},
     {"/validate-node", WebhookType::validate, "node", "NodeValidatingWebhook", kNodeValidating,
@@ -266,7 +388,8 @@ PodRules pod_rules(HandlerContext& context) {
 }
 
 std::span<const metrics::Table> handler_metrics() {
-  static const metrics::Table kTables[] = {PluginTimes::kMetrics, BindingValidating::kMetrics};
+  static const metrics::Table kTables[] = {PluginTimes::kMetrics, BindingValidating::kMetrics,
+                                           QuotaMutating::kMetrics};
   return kTables;
 }
 

@@ -24,6 +24,7 @@
 #include "koord/api/types/core_v1/service.hpp"
 #include "koord/api/types/events_v1/event.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
+#include "koord/api/types/quota_v1alpha1/elastic_quota_profile.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
@@ -145,6 +146,7 @@ std::span<const Schema* const> custom_resources() {
                                        &schema<Device>(),
                                        &schema<Reservation>(),
                                        &schema<ElasticQuota>(),
+                                       &schema<ElasticQuotaProfile>(),
                                        &schema<NodeMetric>(),
                                        &schema<NodeSlo>(),
                                        &schema<NodeResourceTopology>()};

@@ -2,6 +2,7 @@
 #include "koord/scheduling/cluster/transforms.hpp"
 #include "koord/api/koordinator/devices.hpp"
 #include "koord/api/koordinator/node.hpp"
+#include "koord/api/koordinator/renamed_resources.hpp"
 #include "koord/api/koordinator/scheduling.hpp"
 
 #include <fmt/format.h>
@@ -26,10 +27,7 @@ namespace {
 
 constexpr std::size_t kMaxComplained = 4096;
 
-/// A name that a resource had, and the one that it has; `to` empty: it is taken out.
-struct Renamed {
-  std::string_view from, to;
-};
+using Renamed = api::RenamedResource;
 constexpr Renamed kBatch[] = {{api::kOldBatchCpu, api::kBatchCpu}, {api::kOldBatchMemory, api::kBatchMemory}};
 constexpr Renamed kDevices[] = {{api::kOldRdma, api::kRdma},
                                 {api::kOldFpga, api::kFpga},
@@ -37,30 +35,6 @@ constexpr Renamed kDevices[] = {{api::kOldRdma, api::kRdma},
                                 {api::kOldGpuCore, api::kGpuCore},
                                 {api::kOldGpuMemory, api::kGpuMemory},
                                 {api::kOldGpuMemoryRatio, api::kGpuMemoryRatio}};
-
-bool has_any(const api::ResourceList& list, std::span<const Renamed> names) {
-  return std::any_of(list.begin(), list.end(), [&](const auto& entry) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](const Renamed& r) { return r.from == entry.key && !list.contains(r.to); });
-  });
-}
-
-/// Where both names occur the old one stays, and means nothing to anybody.
-void rename(api::ResourceList& list, Renamed names) {
-  const api::Quantity* const found = list.find(names.from);
-  if (found == nullptr) return;
-  if (names.to.empty()) {
-    list.erase(names.from);
-  } else if (!list.contains(names.to)) {
-    api::Quantity quantity = names.from == "cpu" ? api::Quantity::from_int(found->milli_value()) : *found;
-    list.erase(names.from);
-    list[names.to] = std::move(quantity);
-  }
-}
-
-void rename(api::ResourceList& list, std::span<const Renamed> names) {
-  for (const Renamed& r : names) rename(list, r);
-}
 
 /// What the annotation keeps back; nothing where it does not say.
 Result<api::ResourceList> kept_back(const api::SymbolMap& annotations) {
@@ -90,26 +64,6 @@ void keep_back(api::ResourceList& allocatable, const api::ResourceList& kept) {
   }
 }
 
-template <class Visit>
-void each_list(const api::Pod& pod, Visit&& visit) {
-  for (const auto* containers : {&pod.spec.init_containers, &pod.spec.containers})
-    for (const api::Container& c : *containers) {
-      visit(c.resources.requests);
-      visit(c.resources.limits);
-    }
-  visit(pod.spec.overhead);
-}
-
-bool any_list_has(const api::Pod& pod, std::span<const Renamed> names) {
-  bool found = false;
-  each_list(pod, [&](const api::ResourceList& list) { found = found || has_any(list, names); });
-  return found;
-}
-
-void rename(api::Pod& pod, std::span<const Renamed> names) {
-  each_list(pod, [&](const api::ResourceList& list) { rename(const_cast<api::ResourceList&>(list), names); });
-}
-
 /// The annotation of what a pod was given, with the present names; nothing where they are so already.
 Result<std::optional<std::string>> renamed_devices(std::string_view text) {
   if (text.size() > api::kMaxAnnotation) return Error(Code::invalid, "longer than 64 KiB");
@@ -137,34 +91,6 @@ Result<std::optional<std::string>> renamed_devices(std::string_view text) {
   }
   if (!changed) return std::optional<std::string>();
   return std::optional(json::to_text(document));
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
-
-/// "a:b,c:": a under the name of b, c taken out. Parts that say nothing of the kind are passed over; those
-/// that take out come first, of several for one name the last counts.
-std::vector<Renamed> replacements(std::string_view text) {
-  std::vector<Renamed> out, under_others;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view part = text.substr(0, comma);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-    const std::size_t colon = part.find(':');
-    if (colon == std::string_view::npos || part.find(':', colon + 1) != std::string_view::npos) continue;
-    const Renamed r{trim(part.substr(0, colon)), trim(part.substr(colon + 1))};
-    if (r.to.empty()) {
-      out.push_back(r);
-      continue;
-    }
-    std::erase_if(under_others, [&](const Renamed& before) { return before.from == r.from; });
-    under_others.push_back(r);
-  }
-  out.insert(out.end(), under_others.begin(), under_others.end());
-  return out;
 }
 
 std::int32_t priority_of(const api::Pod& pod) {
@@ -240,7 +166,7 @@ std::shared_ptr<const api::Node> Transforms::node(std::shared_ptr<const api::Nod
 std::shared_ptr<const api::Pod> Transforms::pod(std::shared_ptr<const api::Pod> given) {
   Edited pod(std::move(given));
   for (const std::span<const Renamed> names : {std::span<const Renamed>(kBatch), {kDevices}})
-    if (any_list_has(*pod, names)) rename(pod.edit(), names);
+    if (api::has_any(*pod, names)) rename(pod.edit(), names);
   const api::SymbolMap& annotations = pod->metadata.annotations;
   if (const Symbol* const text = annotations.find(api::DeviceAllocations::kAnnotation)) {
     if (auto renamed = renamed_devices(*text); !renamed)
@@ -253,7 +179,7 @@ std::shared_ptr<const api::Pod> Transforms::pod(std::shared_ptr<const api::Pod> 
     const std::string text(api::value_or(pod->metadata.annotations, api::kReplaceResources));
     if (text.size() > api::kMaxAnnotation) {
       complain(called(*pod), pod->metadata, fmt::format("{}: longer than 64 KiB", api::kReplaceResources));
-    } else if (const std::vector<Renamed> names = replacements(text); any_list_has(*pod, names)) {
+    } else if (const std::vector<Renamed> names = api::replaced_resources(text); api::has_any(*pod, names)) {
       rename(pod.edit(), names);
     }
   }

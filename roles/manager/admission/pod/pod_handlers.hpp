@@ -10,8 +10,11 @@
 
 #include "admission/pod/enhanced_validator.hpp"
 #include "admission/profile/profile.hpp"
+#include "admission/quota/quota_evaluator.hpp"
+#include "admission/quota/quota_handlers.hpp"
 #include "framework/webhook/admission.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
+#include "koord/api/types/quota_v1alpha1/elastic_quota_profile.hpp"
 #include "koord/base/log.hpp"
 
 namespace koord::manager {
@@ -30,6 +33,11 @@ class PodMutating final : public MutatingHandler {
     std::function<std::shared_ptr<const api::Namespace>(std::string_view name)> namespaces;
     PriorityClasses classes;
     Dice dice;
+    /// The gate MultiQuotaTree; null: it is off.
+    std::shared_ptr<QuotaCatalog> quotas = {};
+    /// Those with a tree's id, by namespace and name; called if there are quotas.
+    std::function<std::vector<std::shared_ptr<const api::ElasticQuotaProfile>>(std::string_view tree)> trees =
+        {};
     Options options = {};
   };
   explicit PodMutating(Parts parts) : parts_(std::move(parts)) {}
@@ -57,11 +65,15 @@ class PodValidating final : public ValidatingHandler {
     bool priority_may_change = false;  // gate ColocationProfileSkipValidatingPriority
     bool devices = false;              // gate ValidatePodDeviceResource
     bool enhanced = false;             // gate EnablePodEnhancedValidator
+    bool evaluate_update = false;      // gate EnableQuotaAdmissionOnUpdate
+    bool replace_resources = false;    // gate ElasticQuotaEvaluationTransformPod
   };
   struct Parts {
     Logger log;
     /// The enhanced validator's ConfigMap, nullptr if there is none; not called unless that is on.
     std::function<std::shared_ptr<const api::ConfigMap>()> config;
+    QuotaParts quotas = {};                          // null: no pod is asked about them
+    std::shared_ptr<QuotaEvaluator> evaluator = {};  // gate EnableQuotaAdmission; null: it is off
     Options options = {};
   };
   explicit PodValidating(Parts parts) : parts_(std::move(parts)) {}
@@ -75,6 +87,9 @@ class PodValidating final : public ValidatingHandler {
   /// All rules in their order until one refuses; `run` decides one of them.
   Verdict check(const AdmissionRequest& request,
                 const std::function<Verdict(std::string_view plugin, const Step&)>& run);
+  Verdict check_quota(const AdmissionRequest& request);
+  /// Whether there is something to evaluate, and, with `later`, what that takes.
+  Verdict evaluate(const AdmissionRequest& request);
   Verdict check_enhanced(const AdmissionRequest& request);
 
   Parts parts_;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/metrics.hpp"
 #include "koord/json/value.hpp"
@@ -43,6 +46,10 @@ struct Verdict {
   std::string message;      // for the user
   std::string reason = {};  // of a metav1.Status: "Forbidden"; empty where upstream has none
   bool again = false;       // what is missing may be here in a moment: see not_yet()
+  bool stands = false;      // beside `again`: it is the answer if nothing changes; see unless_soon()
+  /// What is left to decide once everything else allows it, and takes others' answers: awaited once, for as
+  /// long as the review may wait. It refers to nothing of the review.
+  std::function<Task<Result<Verdict>>()> later = {};
 
   static Verdict allow() { return {}; }
   /// A rule forbids it: 403, Forbidden.
@@ -52,6 +59,10 @@ struct Verdict {
   /// An informer does not have what was made a moment ago: the review is decided again for a while
   /// (kAgainTime); then it is answered with HTTP 500, so that the failurePolicy decides.
   static Verdict not_yet(std::string message) { return {false, 500, std::move(message), {}, true}; }
+  /// The same of what is refused if it is still so in the end: who is not known must not pass for that.
+  static Verdict unless_soon(int code, std::string message) {
+    return {false, code, std::move(message), {}, true, true};
+  }
 };
 
 enum class WebhookType : std::uint8_t { mutate, validate };
@@ -73,11 +84,13 @@ class PluginTimes {
     return verdict;
   }
 
+  /// For a step that takes others' answers: see Verdict::later.
+  void record(Operation operation, std::string_view plugin, bool allowed, nanoseconds took) const;
+  const Clock& clock() const { return clock_; }
+
   static const metrics::Table kMetrics;
 
  private:
-  void record(Operation operation, std::string_view plugin, bool allowed, nanoseconds took) const;
-
   const Clock& clock_;
   metrics::Family<metrics::Histogram> times_;
   std::string_view type_, object_type_;
@@ -103,10 +116,29 @@ class ValidatingHandler {
 
 using AdmissionHandler = std::variant<std::unique_ptr<MutatingHandler>, std::unique_ptr<ValidatingHandler>>;
 
+/// What several handlers have in common: one of each type, made by the first that asks for it.
+class SharedParts {
+ public:
+  template <class T>
+  std::shared_ptr<T> get(const std::function<std::shared_ptr<T>()>& make) {
+    std::shared_ptr<void>& part = parts_[&kKey<T>];
+    if (!part) part = make();
+    return std::static_pointer_cast<T>(part);
+  }
+
+ private:
+  template <class T>
+  static inline char kKey = 0;
+  std::map<const void*, std::shared_ptr<void>> parts_;
+};
+
 /// What a handler is made of; the references outlive it.
 struct HandlerContext {
   runtime::RoleContext& role;
   kube::Client& client;
+  std::shared_ptr<SharedParts> shared = std::make_shared<SharedParts>();
+  /// Serves a text of JSON beside the reviews, to who asks from this host alone; empty: nothing is served.
+  std::function<void(std::string path, std::function<std::string()> page)> add_page = {};
   /// What it looks things up in: its reviews wait until these have synced.
   std::vector<kube::AnyInformer> informers = {};
 

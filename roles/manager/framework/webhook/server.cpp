@@ -36,6 +36,10 @@ constexpr metrics::Metric kInFlight{.name = "controller_runtime_webhook_requests
 
 constexpr std::string_view kHealthz = "/healthz";
 
+bool is_loopback(std::string_view address) {
+  return address == "::1" || address.starts_with("127.") || address.starts_with("::ffff:127.");
+}
+
 bool is_large(const net::Request& request) { return request.body.size() > kLightReview; }
 
 net::ServerOptions server_options(runtime::RoleContext& context) {
@@ -67,6 +71,9 @@ Task<Result<>> all_synced(std::vector<kube::AnyInformer> informers) {
 net::Response refusal(unsigned status, std::string_view message) {
   return net::Response::text(status, fmt::format("{}\n", message));
 }
+
+/// What it would say is not known, so that the failurePolicy decides.
+bool is_undecided(const Verdict& verdict) { return verdict.again && !verdict.stands; }
 
 bool is_stale(const kube::InformerStatus& status, const Clock& clock) {
   return status.failing_since && clock.mono() - *status.failing_since >= kStale;
@@ -129,9 +136,13 @@ Result<std::unique_ptr<WebhookServer>> WebhookServer::make(runtime::RoleContext&
   const auto latency = registry.histograms(kLatency);
   const auto requests = registry.counters(kRequests);
   const auto in_flight = registry.gauges(kInFlight);
+  const auto shared = std::make_shared<SharedParts>();
   for (const HandlerRow& row : rows) {
     if (!context.gates.enabled(row.gate)) continue;
-    HandlerContext needs{context, client};
+    HandlerContext needs{context, client, shared,
+                         [&made](std::string path, std::function<std::string()> page) {
+                           made->pages_[std::move(path)] = std::move(page);
+                         }};
     KOORD_TRY(handler, row.make(needs));
     if ((row.type == WebhookType::mutate) !=
         std::holds_alternative<std::unique_ptr<MutatingHandler>>(handler))
@@ -187,7 +198,7 @@ Task<> WebhookServer::stop() { co_await server_.stop(std::chrono::seconds{1}); }
 net::Admission WebhookServer::admit(const net::Request& request) const {
   net::Admission admission;
   admission.max_body = 0;
-  if (request.path == kHealthz) return admission;
+  if (request.path == kHealthz || pages_.contains(request.path)) return admission;
   if (find(request.path) == nullptr) {
     admission.refusal = refusal(404, "404 page not found");
   } else if (request.method != "POST") {
@@ -200,6 +211,11 @@ net::Admission WebhookServer::admit(const net::Request& request) const {
 
 std::optional<net::Response> WebhookServer::answer_now(net::Request& request) {
   Served* const served = find(request.path);
+  if (const auto page = pages_.find(request.path); page != pages_.end()) {
+    net::Response response = show(*request.peer, page->second);
+    response.proves = false;
+    return response;
+  }
   if (served == nullptr) {
     net::Response response =
         request.path == kHealthz ? net::Response::text(200, "") : refusal(404, "not found");
@@ -210,6 +226,12 @@ std::optional<net::Response> WebhookServer::answer_now(net::Request& request) {
     return count(*served, refusal(500, stale), context_.clock.mono());
   if (is_large(request) || !served->ready()) return std::nullopt;
   return review(*served, request, false);
+}
+
+net::Response WebhookServer::show(const net::Peer& peer, const std::function<std::string()>& page) {
+  if (!is_loopback(peer.address))
+    return refusal(403, "this page is for who asks from its own host: use kubectl port-forward");
+  return net::Response::json(200, page());
 }
 
 Task<net::Response> WebhookServer::answer(net::Request request) {
@@ -235,8 +257,8 @@ Task<net::Response> WebhookServer::answer(net::Request request) {
       turn = std::move(*given);
     }
     const MonoTime read = clock.mono();
-    std::optional<net::Response> response =
-        large ? co_await review_large(served, request, last, turn) : review(served, request, last);
+    std::optional<net::Response> response = large ? co_await review_large(served, request, last, turn, end)
+                                                  : co_await review_waiting(served, request, last, end);
     if (response) co_return std::move(*response);
     const MonoTime again = clock.mono() + kAgainPause + limiter_.rest(clock.mono() - read);
     turn = {};
@@ -266,21 +288,45 @@ std::optional<net::Response> WebhookServer::review(Served& served, const net::Re
   Result<Draft> draft = read(request, served.row.type);
   if (!draft) return count(served, no_review(served, draft.error()), began);
   const std::optional<Verdict> verdict = decide(served, *draft, last);
-  if (!verdict) return std::nullopt;
+  if (!verdict || verdict->later) return std::nullopt;
   return count(served, write(*draft, *verdict, served.row.type), began);
 }
 
+Task<std::optional<net::Response>> WebhookServer::review_waiting(Served& served, const net::Request& request,
+                                                                 bool last, MonoTime end) {
+  const MonoTime began = context_.clock.mono();
+  Result<Draft> draft = read(request, served.row.type);
+  if (!draft) co_return count(served, no_review(served, draft.error()), began);
+  std::optional<Verdict> verdict = decide(served, *draft, last);
+  if (!verdict) co_return std::nullopt;
+  if (verdict->later) verdict = co_await settle(served, *draft, *std::move(verdict), end);
+  co_return count(served, write(*draft, *verdict, served.row.type), began);
+}
+
+Task<Verdict> WebhookServer::settle(const Served& served, const Draft& draft, Verdict verdict, MonoTime end) {
+  auto last = co_await with_timeout(context_.clock, end - context_.clock.mono(), verdict.later());
+  // Upstream's words. It is a refusal: what could not be looked at must not pass for allowed.
+  if (!last)
+    last = Verdict::error(400, last.error().code() == Code::timeout
+                                   ? "Internal error occurred: elastic quota evaluation timed out"
+                                   : last.error().message());
+  tell_refusal(served, draft, *last);
+  co_return *std::move(last);
+}
+
 Task<std::optional<net::Response>> WebhookServer::review_large(Served& served, const net::Request& request,
-                                                               bool last, ReviewLimiter::Turn& turn) {
+                                                               bool last, ReviewLimiter::Turn& turn,
+                                                               MonoTime end) {
   const MonoTime began = context_.clock.mono();
   const WebhookType type = served.row.type;
   Result<Draft> draft = co_await offload(context_.workers, [&] { return read(request, type); });
   if (!draft && draft.error().code() == Code::cancelled) co_return refusal(503, "the manager ends");
   if (!draft) co_return count(served, no_review(served, draft.error()), began);
   const MonoTime loop = context_.clock.mono();
-  const std::optional<Verdict> verdict = decide(served, *draft, last);
+  std::optional<Verdict> verdict = decide(served, *draft, last);
   turn.held(context_.clock.mono() - loop);
   if (!verdict) co_return std::nullopt;
+  if (verdict->later) verdict = co_await settle(served, *draft, *std::move(verdict), end);
   Result<net::Response> written =
       co_await offload(context_.workers, [&] { return write(*draft, *verdict, type); });
   co_return count(served, written ? std::move(*written) : refusal(503, "the manager ends"), began);
@@ -312,16 +358,21 @@ std::optional<Verdict> WebhookServer::decide(Served& served, Draft& draft, bool 
     verdict = Verdict::error(500, fmt::format("panic: {} [recovered]", thrown.what()));
   }
   if (verdict.again && !last) return std::nullopt;
-  if (!verdict.allowed)
-    context_.log.info(verdict.again ? "a review could not be decided: it was answered with an error"
-                                    : "a review was refused",
-                      kv("path", served.row.path), kv("namespace", request.ns), kv("name", request.name),
-                      kv("code", verdict.code), kv("message", verdict.message));
+  tell_refusal(served, draft, verdict);
   return verdict;
 }
 
+void WebhookServer::tell_refusal(const Served& served, const Draft& draft, const Verdict& verdict) const {
+  if (verdict.allowed) return;
+  const AdmissionRequest& request = draft.review.request;
+  context_.log.info(is_undecided(verdict) ? "a review could not be decided: it was answered with an error"
+                                          : "a review was refused",
+                    kv("path", served.row.path), kv("namespace", request.ns), kv("name", request.name),
+                    kv("code", verdict.code), kv("message", verdict.message));
+}
+
 net::Response WebhookServer::write(const Draft& draft, const Verdict& verdict, WebhookType type) {
-  if (verdict.again) return refusal(500, verdict.message);
+  if (is_undecided(verdict)) return refusal(500, verdict.message);
   std::string patch;
   if (verdict.allowed && type == WebhookType::mutate)
     patch = json::json_diff(draft.review.request.object, draft.changed);

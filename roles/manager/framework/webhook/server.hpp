@@ -68,11 +68,18 @@ class WebhookServer {
   struct Draft;
   WebhookServer(runtime::RoleContext& context);
   Served* find(std::string_view path) const;
+  static net::Response show(const net::Peer& peer, const std::function<std::string()>& page);
   /// Nothing if it is to be decided again; `last`: what it says now is the answer.
   std::optional<net::Response> review(Served& served, const net::Request& request, bool last);
+  /// The same where it may take others' answers, until `end`.
+  Task<std::optional<net::Response>> review_waiting(Served& served, const net::Request& request, bool last,
+                                                    MonoTime end);
   /// The same of a large one, with its turn.
   Task<std::optional<net::Response>> review_large(Served& served, const net::Request& request, bool last,
-                                                  ReviewLimiter::Turn& turn);
+                                                  ReviewLimiter::Turn& turn, MonoTime end);
+  /// What Verdict::later comes to.
+  Task<Verdict> settle(const Served& served, const Draft& draft, Verdict verdict, MonoTime end);
+  void tell_refusal(const Served& served, const Draft& draft, const Verdict& verdict) const;
   // The steps of both: the first and the last need nothing of the server's, any thread may take them.
   static Result<Draft> read(const net::Request& request, WebhookType type);
   std::optional<Verdict> decide(Served& served, Draft& draft, bool last) const;
@@ -82,6 +89,7 @@ class WebhookServer {
 
   runtime::RoleContext& context_;
   std::vector<std::unique_ptr<Served>> served_;
+  std::map<std::string, std::function<std::string()>, std::less<>> pages_;
   ReviewLimiter limiter_;
   net::Server server_;
   std::uint16_t port_ = 0;

@@ -190,7 +190,8 @@ TEST_CASE("what the manager's entries ask about") {
   }
   CHECK(updates ==
         std::vector<std::string>{"vpod-update-qos.koordinator.sh", "vpod-update-class.koordinator.sh",
-                                 "vpod-update-priority.koordinator.sh", "vpod-resize.koordinator.sh"});
+                                 "vpod-update-priority.koordinator.sh", "vpod-update-quota.koordinator.sh",
+                                 "vpod-update-preemptible.koordinator.sh", "vpod-resize.koordinator.sh"});
 }
 
 TEST_CASE("the entries of koord's first manifests are the manager's, all others stay what they are") {
