@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """The webhooks of the original koord-manager and of ours, asked the same by hand: allowed or not, code, message, and the object
-that the patch makes. Both look things up in one real API server. Needs the original's program; no part of CI.
+that the patch makes. Both look things up in one real API server. Then writes of quotas and pods, each of which the API server
+stores where both allow it. Needs the original's program; no part of CI.
 
-usage: compare_reviews_test.py [QUESTIONS [SEED]]       KOORDINATOR_BIN names the folder with `koord-manager` and `crds/`
+usage: compare_reviews_test.py [QUESTIONS [SEED [WRITES]]]       KOORDINATOR_BIN names the folder with `koord-manager` and `crds/`
 """
 import base64
 import http.client
 import json
 import os
+import random
 import re
 import signal
 import ssl
@@ -20,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 import kube_api  # noqa: E402
 import original_manager  # noqa: E402
+import quota_cases  # noqa: E402
 import review_cases  # noqa: E402
 from sandbox import KOORD, Kubectl, free_port, wait_for  # noqa: E402
 
@@ -27,6 +30,9 @@ CLUSTER = os.path.join(HERE, "cluster")
 PACKAGING = os.path.join(HERE, "..", "..", "packaging")
 GATES = ",".join(f"{name}=true" for name in (
     "NodeMutatingWebhook", "NodeValidatingWebhook", "ConfigMapValidatingWebhook", "ReservationMutatingWebhook", "ValidatePodDeviceResource"))
+# Of quotas: on for all, and on for half of the seeds each.
+QUOTA_GATES = ("MultiQuotaTree", "EnableQuotaAdmission", "EnableQuotaAdmissionOnUpdate")
+SOME_GATES = ("SupportParentQuotaSubmitPod", "DisableDefaultQuota", "ElasticQuotaEnableUpdateResourceKey", "ElasticQuotaGuaranteeUsage")
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1"
 EXAMPLES = re.compile(r'(?<="exampleNodes":)\[[^]]*\]')  # of all that match: the original's come in no order
 RESERVATION = {"template", "owners", "ttl", "expires", "preAllocation", "preAllocationPolicy", "allocateOnce", "allocatePolicy",
@@ -50,6 +56,25 @@ LISTED = [
      lambda path, request, theirs, ours: path == "/validate-configmap" and (
          (not theirs["allowed"] and re.search("etwork|hreshold|catRange|System config", theirs["message"]))
          or (not theirs["allowed"] and not ours["allowed"] and "err: " in theirs["message"]))),
+]
+
+
+def settled(message):
+    """Without what the original takes in no order: the resource, the child or the pods that it names."""
+    message = re.sub(r"resourceKey \S+ of quota (\S+) (min|max) .*? ([<>]) .*", r"resourceKey of \1 \2 \3", message)
+    message = re.sub(r"resourceKey \S+ of quota", "resourceKey of quota", message)
+    message = re.sub(r"different from child \S+ .*", "different from child", message)
+    message = re.sub(r"failed: \S+'s (max|min) keys are not .* (\S+)'s$", r"failed: \1 keys of or below \2", message)
+    message = re.sub(r"(child pods: ).*", r"\1", message)
+    return re.sub(r"dimensions? :\[.*\]", "dimension", message)
+
+
+QUOTA_LISTED = [
+    ("texts of what cannot be read",
+     lambda what, request, theirs, ours: not theirs["allowed"] and not ours["allowed"] and re.search("unmarshal|unexpected end|invalid character|quantities must",
+                                                                                                     theirs["message"])),
+    ("a pod whose quota stays what it was is not held up",
+     lambda what, request, theirs, ours: what == "pod update" and ours["allowed"] and "parentQuotaGroup" in theirs["message"]),
 ]
 
 
@@ -93,8 +118,17 @@ class Side:
         if "patch" in verdict:
             said["object"] = patched(request["object"], json.loads(base64.b64decode(verdict["patch"])))
         elif verdict["allowed"]:
-            said["object"] = request["object"]
+            said["object"] = request.get("object")
         return said
+
+    def quotas(self):
+        """What /elasticQuota shows of each quota, by its name."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=ssl._create_unverified_context(), timeout=30)
+        connection.request("GET", "/elasticQuota")
+        response = connection.getresponse()
+        text = response.read()
+        connection.close()
+        return {name: {key: value for key, value in info.items() if value} for name, info in json.loads(text)["quotaInfoMap"].items()}
 
     def log_tail(self):
         with open(self.log, encoding="utf-8", errors="replace") as file:
@@ -167,12 +201,102 @@ def compare(sides, questions, count):
     return wrong
 
 
+def compare_rooms(sides, api, cases, count):
+    """Pods that ask quotas for room: the verdict, and what the quota says afterwards."""
+    wrong, seen = [], [0, 0]
+    for number in range(count):
+        answers = []
+        for side in sides:
+            quota, request = cases.room(side.name, number)
+            path = f"{quota_cases.QUOTAS}/namespaces/default/elasticquotas"
+            api.request("POST", path, quota)
+            name = quota["metadata"]["name"]
+            for each in sides:
+                wait_for(f"{each.name} knows {name}", lambda: name in each.quotas(), 30)
+            said = side.answer("/validate-pod", request)
+            after = api.request("GET", f"{path}/{name}")["metadata"].get("annotations", {}).get(quota_cases.PREFIX + "child-request", "")
+            answers.append((said["allowed"], said["code"], said["message"].replace(name, "room"), alike(after)))
+            api.request("DELETE", f"{path}/{name}")
+        seen[0 if answers[0][0] else 1] += 1
+        if answers[0] != answers[1]:
+            wrong.append(("/validate-pod", request, *answers))
+    print(f"pods that asked for room: {seen[0]} allowed, {seen[1]} refused by the original")
+    return wrong
+
+
+def compare_writes(sides, api, cases, count):
+    wrong, known, seen = [], {}, {}
+    for number in range(count):
+        what, paths, request = cases.ask(number)
+        allowed = True
+        for path in paths:
+            theirs, ours = (side.answer(path, request) for side in sides)
+            seen.setdefault(f"{what} {path}", [0, 0])[0 if theirs["allowed"] else 1] += 1
+            if {**theirs, "message": settled(theirs["message"]), "object": alike(theirs.get("object"))} != {
+                    **ours, "message": settled(ours["message"]), "object": alike(ours.get("object"))}:
+                why = next((why for why, is_it in QUOTA_LISTED if is_it(what, request, theirs, ours)), None)
+                if why:
+                    known[why] = known.get(why, 0) + 1
+                else:
+                    wrong.append((path, request, theirs, ours))
+            allowed = allowed and theirs["allowed"] and ours["allowed"]
+            if "object" in request and allowed:
+                request["object"] = ours["object"]
+        if "quota" in request["resource"]["resource"]:
+            store(sides, api, cases, request, allowed)
+        elif allowed and what == "pod" and cases.chance(0.2):
+            api.request("POST", f"/api/v1/namespaces/{request['namespace']}/pods", {**request["object"], "status": {}})
+            time.sleep(0.3)
+    for path, (allowed, refused) in sorted(seen.items()):
+        print(f"{path}: {allowed} allowed, {refused} refused by the original")
+    print(f"{count} writes; listed differences that occurred: {known or 'none'}")
+    return wrong
+
+
+def store(sides, api, cases, request, allowed):
+    name = request["name"]
+    path = f"{quota_cases.QUOTAS}/namespaces/{request['namespace']}/elasticquotas"
+    if allowed and request["operation"] == "DELETE":
+        api.request("DELETE", f"{path}/{name}")
+        del cases.stored[name]
+    elif allowed and request["operation"] == "CREATE":
+        cases.stored[name] = api.request("POST", path, request["object"])
+    elif allowed:
+        cases.stored[name] = api.request("PUT", f"{path}/{name}", request["object"])
+    else:
+        return
+    for one in cases.stored.values():
+        one["metadata"].setdefault("labels", {})
+        one["metadata"].setdefault("annotations", {})
+
+    def parents(quotas):
+        return {one: (info.get("parentName"), info.get("isParent", False), info.get("min"), info.get("max")) for one, info in quotas.items()}
+
+    def stored():
+        return {one: (quota["metadata"]["labels"].get(quota_cases.PREFIX + "parent") or quota_cases.ROOT,
+                      quota["metadata"]["labels"].get(quota_cases.PREFIX + "is-parent") == "true", quota["spec"].get("min") or None,
+                      quota["spec"].get("max") or None) for one, quota in cases.stored.items()}
+    for side in sides:
+        wait_for(f"{side.name} knows what is stored", lambda: parents(side.quotas()) == stored(), 30)
+    time.sleep(0.05)  # what the page does not show
+
+
+def short(request):
+    """Without who wrote what."""
+    request = json.loads(json.dumps(request))
+    for side in ("object", "oldObject"):
+        ((request.get(side) or {}).get("metadata") or {}).pop("managedFields", None)
+    return request
+
+
 def main():
     if original_manager.missing():
         print(f"skipped: {original_manager.missing()}")
         return 77
-    count, seed = (int(word) for word in (sys.argv[1:] + ["3000", str(int(time.time()))][len(sys.argv) - 1:])[:2])
-    print(f"{count} questions of seed {seed}", flush=True)
+    count, seed, writes = (int(word) for word in (sys.argv[1:] + ["3000", str(int(time.time())), "400"][len(sys.argv) - 1:])[:3])
+    dice = random.Random(seed)
+    some = [gate for gate in SOME_GATES if dice.random() < 0.5]
+    print(f"{count} questions and {writes} writes of seed {seed}; of quotas' gates {', '.join(some) or 'none'}", flush=True)
     questions = review_cases.Questions(seed)
     with tempfile.TemporaryDirectory(prefix="koord-compare.") as folder:
         cluster, sides = os.path.join(folder, "cluster"), []
@@ -187,18 +311,30 @@ def main():
             for path, body in questions.objects():
                 api.connect().request("POST", path, body)
             # Controllers would write over what the questions look things up in.
-            gates = f"--feature-gates=WebhookFramework=true,{GATES}"
+            gates = f"--feature-gates=WebhookFramework=true,{GATES}," + ",".join(f"{gate}=true" for gate in (*QUOTA_GATES, *some))
             sides.append(Side("original", folder, kubeconfig, [*original_manager.command(kubeconfig, "--controllers=-nodemetric"), gates]))
             sides.append(Side("koord", folder, kubeconfig, [
                 KOORD, "--role=manager", f"--kubeconfig={kubeconfig}", "--enable-leader-election=false", "--metrics-addr=0",
                 "--health-probe-addr=0", "--controllers=-nodemetric", gates]))
+            connection = api.connect()
+            for ns in quota_cases.NAMESPACES[2:]:
+                connection.request("POST", "/api/v1/namespaces", {"metadata": {"name": ns}})
+            for number, tree in enumerate(("t1", "t1", "t3")):
+                connection.request("POST", "/apis/quota.koordinator.sh/v1alpha1/namespaces/default/elasticquotaprofiles", {
+                    "apiVersion": "quota.koordinator.sh/v1alpha1", "kind": "ElasticQuotaProfile",
+                    "metadata": {"name": f"tree-{number}", "labels": {quota_cases.PREFIX + "tree-id": tree}},
+                    "spec": {"quotaName": f"none-{number}", "nodeSelector": {"matchLabels": {"pool": "a"}, "matchExpressions": [
+                        {"key": "zone", "operator": "In", "values": ["x", "y"]}]}}})
             wrong = compare(sides, questions, count)
+            cases = quota_cases.Writes(seed)
+            wrong += compare_rooms(sides, connection, cases, writes // 8)
+            wrong += compare_writes(sides, connection, cases, writes)
         finally:
             for side in sides:
                 side.close()
             subprocess.run([CLUSTER, "down", cluster], check=True)
     for path, request, theirs, ours in wrong[:12]:
-        print(f"DIFFERS: {path} {json.dumps(request)[:1500]}\n    the original {json.dumps(theirs)[:1500]}\n    koord        {json.dumps(ours)[:1500]}")
+        print(f"DIFFERS: {path} {json.dumps(short(request))[:1500]}\n    the original {json.dumps(theirs)[:700]}\n    koord        {json.dumps(ours)[:700]}")
     print("comparison with the original's webhooks: " + ("passed" if not wrong else f"{len(wrong)} answers differ that are not listed"))
     return 1 if wrong else 0
 

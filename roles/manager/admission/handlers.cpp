@@ -24,7 +24,8 @@ namespace {
 
 using enum Operation;
 
-constexpr std::string_view kQuotaLabelIndex = "label:quota.scheduling.koordinator.sh/name";
+constexpr std::string_view kLabel = "label:";
+constexpr std::string_view kQuotaLabelIndex = kJoined<kLabel, api::kQuotaNameLabel>;
 constexpr Operation kCreate[] = {create}, kUpdate[] = {update}, kCreateUpdate[] = {create, update},
                     kCreateUpdateRemove[] = {create, update, remove};
 /// The namespaces of the control plane are not asked about.

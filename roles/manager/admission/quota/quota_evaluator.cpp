@@ -10,6 +10,8 @@
 
 #include "admission/quota/amounts.hpp"
 #include "koord/api/koordinator/annotation.hpp"
+#include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/devices.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/json/value.hpp"
 
@@ -18,20 +20,20 @@ namespace {
 
 constexpr int kLeastRetries = 3;
 /// A quota that names none of these is no matter of pods.
-constexpr std::array<std::string_view, 14> kOfPods = {"cpu",
-                                                      "memory",
-                                                      "ephemeral-storage",
-                                                      "requests.cpu",
-                                                      "requests.memory",
-                                                      "requests.ephemeral-storage",
-                                                      "kubernetes.io/batch-cpu",
-                                                      "kubernetes.io/batch-memory",
-                                                      "kubernetes.io/mid-cpu",
-                                                      "kubernetes.io/mid-memory",
-                                                      "koordinator.sh/gpu",
-                                                      "nvidia.com/gpu",
-                                                      "koordinator.sh/gpu.shared",
-                                                      "koordinator.sh/gpu-memory-ratio"};
+constexpr std::array kOfPods = {api::kBatchCpu,
+                                api::kBatchMemory,
+                                api::kMidCpu,
+                                api::kMidMemory,
+                                api::kGpu,
+                                api::kNvidiaGpu,
+                                api::kGpuShared,
+                                api::kGpuMemoryRatio,
+                                std::string_view("cpu"),
+                                std::string_view("memory"),
+                                std::string_view("ephemeral-storage"),
+                                std::string_view("requests.cpu"),
+                                std::string_view("requests.memory"),
+                                std::string_view("requests.ephemeral-storage")};
 
 std::uint64_t version_of(const api::ElasticQuota& quota) {
   const std::string& text = quota.metadata.resource_version;
