@@ -38,7 +38,7 @@ constexpr std::array kMine = {
     Right{kSlo, "nodeslos", "list watch create patch delete"},
     // Its webhooks look quotas up; the roots of trees are the controller quotaprofile's.
     Right{"scheduling.sigs.k8s.io", "elasticquotas", "list watch create patch"},
-    Right{"scheduling.sigs.k8s.io", "elasticquotas", "get patch", "", "", "EnableQuotaAdmission"},
+    Right{"scheduling.sigs.k8s.io", "elasticquotas", "get", "", "", "EnableQuotaAdmission"},
     Right{"quota.koordinator.sh", "elasticquotaprofiles", "list watch patch"},
     Right{"topology.node.k8s.io", "noderesourcetopologies", "list watch patch"},
 };

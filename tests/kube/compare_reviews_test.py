@@ -52,6 +52,8 @@ LISTED = [
      lambda path, request, theirs, ours: path == "/mutate-pod" and theirs["message"].startswith("panic: assignment to entry in nil map")),
     ("what a profile's patch adds to a Reservation that it does not know is left to the API server, which drops it",
      lambda path, request, theirs, ours: path == "/mutate-reservation" and ours["allowed"] and pruned(ours) == theirs),
+    ("a PriorityClass that is missing is waited for, then the failurePolicy decides",
+     lambda path, request, theirs, ours: theirs["message"].startswith("PriorityClass.scheduling.k8s.io") and ours["allowed"] is None),
     ("/validate-configmap: networkQOS, pairs of thresholds, texts behind `err: `",
      lambda path, request, theirs, ours: path == "/validate-configmap" and (
          (not theirs["allowed"] and re.search("etwork|hreshold|catRange|System config", theirs["message"]))

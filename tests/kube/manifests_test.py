@@ -201,6 +201,7 @@ class Manifests(unittest.TestCase):
         self.whole_cpus(pods)
         self.kept_room(pods)
         self.claims_and_victims(pods)
+        self.quotas()
         wait_for("an event of each", lambda: {"Scheduled", "FailedScheduling", "MalformedPodMetadata"} <= {
             event["reason"] for event in self.api.list("/apis/events.k8s.io/v1/events")})
         self.ask_secure_port()
@@ -267,6 +268,20 @@ class Manifests(unittest.TestCase):
         for name in ("kept", "brief"):
             wait_for(f"{name} is collected", lambda name=name: self.refused("GET", f"{reservations.RESERVATIONS}/{name}") == 404)
 
+    def quotas(self):
+        """A profile gets its tree's id and its root, which is set right when somebody changes it; the webhooks know both."""
+        quotas = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/elasticquotas"
+        profiles = "/apis/quota.koordinator.sh/v1alpha1/namespaces/default/elasticquotaprofiles"
+        self.request("POST", profiles, {"apiVersion": "quota.koordinator.sh/v1alpha1", "kind": "ElasticQuotaProfile", "metadata": {"name": "all"},
+                                        "spec": {"quotaName": "all", "nodeSelector": {}}})
+        wait_for("the tree's root", lambda: self.refused("GET", f"{quotas}/all") == 0)
+        self.request("PATCH", f"{quotas}/all", {"metadata": {"labels": {"quota.scheduling.koordinator.sh/is-root": None}}})
+        wait_for("the root set right", lambda: "quota.scheduling.koordinator.sh/is-root" in self.request("GET", f"{quotas}/all")["metadata"]["labels"])
+        child = {"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "spec": {"max": {"cpu": "1"}, "min": {"cpu": "2"}},
+                 "metadata": {"name": "child"}}
+        with self.assertRaisesRegex(kube_api.ApiError, "resourceKey cpu of quota child min 2 > max 1"):
+            self.request("POST", quotas, child)
+
     def claims_and_victims(self, pods):
         """A volume that waits for its consumer, a claim that waits for its volume, and a pod that has to make room."""
         self.request("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "above"}, "value": 1000})
@@ -305,7 +320,8 @@ class Manifests(unittest.TestCase):
             wait_for(f"{verb}: the rights", lambda: all(self.allowed(account, verb_of, "pods", part) == (verb == "apply") for account, verb_of, part in (
                 ("koordlet", "create", "eviction"), ("koord-manager", "patch", ""), ("koord-manager", "get", ""))))
 
-        self.assertEqual(sorted(os.listdir(GATES)), ["ColocationProfileController.yaml", "EnablePodEnhancedValidator.yaml", "only-evict-by-api.yaml"])
+        self.assertEqual(sorted(os.listdir(GATES)), ["ColocationProfileController.yaml", "EnablePodEnhancedValidator.yaml",
+                                                     "EnableQuotaAdmission.yaml", "only-evict-by-api.yaml"])
         late = schedulers.pod("late-profile", "nobody")
         self.request("POST", "/api/v1/namespaces/default/pods", late)
         self.request("POST", PROFILES, {
@@ -314,10 +330,11 @@ class Manifests(unittest.TestCase):
             "spec": {"selector": {"matchLabels": {"tier": "late"}}, "labels": {"by": "profile"}}})
         self.addCleanup(self.request, "DELETE", f"{PROFILES}/late")
         agent = self.start_agent("--only-evict-by-api")
-        manager = self.start_manager("--feature-gates=ColocationProfileController=true,EnablePodEnhancedValidator=true",
+        manager = self.start_manager("--feature-gates=ColocationProfileController=true,EnablePodEnhancedValidator=true,EnableQuotaAdmission=true",
                                      "--colocation-profile-reconcile-interval=1s")
         for role, name, missing in ((agent, "only-evict-by-api", '"create pods/eviction"'),
                                     (manager, "ColocationProfileController", '"get pods, patch pods"'),
+                                    (manager, "EnableQuotaAdmission", "get elasticquotas"),
                                     (manager, "EnablePodEnhancedValidator", '"list configmaps pod-enhanced-validator-config in koordinator-system, ')):
             wait_for(f"the log names the file of {name}", lambda role=role, name=name, missing=missing: any(
                 missing in line and line.rstrip().endswith(f"file=packaging/manifests-gates/{name}.yaml") for line in role.output().splitlines()))
@@ -327,7 +344,8 @@ class Manifests(unittest.TestCase):
             self.request("PATCH", "/api/v1/namespaces/default/pods/late-profile", {"metadata": {"labels": {"tier": "late"}}})
             wait_for("the pod gets what the profile gives", lambda: self.request("GET", "/api/v1/namespaces/default/pods/late-profile")
                      ["metadata"]["labels"].get("by") == "profile")
-            for role, name in ((agent, "only-evict-by-api"), (manager, "ColocationProfileController"), (manager, "EnablePodEnhancedValidator")):
+            for role, name in ((agent, "only-evict-by-api"), (manager, "ColocationProfileController"), (manager, "EnableQuotaAdmission"),
+                               (manager, "EnablePodEnhancedValidator")):
                 wait_for(f"{name}: granted", lambda role=role, name=name: any(
                     "are granted" in line and f"needed_by={name}" in line for line in role.output().splitlines()), 90)
             used = set(self.asked())

@@ -316,8 +316,6 @@ class TheManager(unittest.TestCase):
     def test_what_agents_say_of_cpus_zones_and_devices_reaches_the_node(self):
         self.request("PATCH", "/api/v1/nodes/node-0000/status", {"status": {
             "capacity": {"cpu": "10", "memory": "20Gi", "pods": "110"}, "allocatable": {"cpu": "10", "memory": "20Gi", "pods": "110"}}})
-        self.request("POST", QUOTAS, {
-            "apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "metadata": {"name": "team"}, "spec": {"min": {"cpu": "1"}}})
         self.configure(colocation_config={"enable": True, "cpuReclaimThresholdPercent": 80},
                        cpu_normalization_config={"enable": True, "ratioModel": {"M": {"baseRatio": 1.5}}},
                        resource_amplification_config={"enable": True, "resourceAmplificationRatio": {"memory": 1.25}})
@@ -365,7 +363,6 @@ class TheManager(unittest.TestCase):
             device["spec"]["devices"][0] = {**gpu, "health": False}
             self.request("PATCH", f"{DEVICES}/node-0000", {"spec": device["spec"]})
             wait_for("one", lambda: self.request("GET", "/api/v1/nodes/node-0000")["status"]["allocatable"].get("koordinator.sh/gpu") == "100")
-        wait_for("the warning", lambda: "the cluster has ElasticQuotas" in manager.output())
         self.assertIn('slo_controller_node_resource_run_plugin_status{plugin="BatchResource",status="succeeded",reason="NodePreUpdate"}',
                       manager.get("/metrics")[1])
         self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
@@ -477,7 +474,8 @@ class TheManager(unittest.TestCase):
     @unittest.skipIf("KOORD_KUBE_KUBECONFIG" in os.environ, "other tests need the definitions")
     def test_definitions_that_are_missing_hold_nothing_up(self):
         for name in ("noderesourcetopologies.topology.node.k8s.io", "devices.scheduling.koordinator.sh",
-                     "clustercolocationprofiles.config.koordinator.sh", "elasticquotas.scheduling.sigs.k8s.io"):
+                     "clustercolocationprofiles.config.koordinator.sh", "elasticquotas.scheduling.sigs.k8s.io",
+                     "elasticquotaprofiles.quota.koordinator.sh"):
             self.request("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}")
         self.request("PATCH", "/api/v1/nodes/node-0000/status", {"status": {
             "capacity": {"cpu": "10", "memory": "20Gi"}, "allocatable": {"cpu": "10", "memory": "20Gi", "koordinator.sh/gpu": "100"}}})
@@ -494,7 +492,6 @@ class TheManager(unittest.TestCase):
         manager = self.manager("--controllers=*,-nodemetric")
         wait_for("NodeSLOs", lambda: len(self.slos()) == NODES)
         self.assertEqual(self.metrics(), {})
-        self.assertIn("quotaprofile", manager.output())
         done = subprocess.run([KOORD, "--role=manager", "--leader-elect-resource-lock=endpoints"], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--leader-elect-resource-lock", done.stderr)

@@ -75,7 +75,7 @@ class Webhooks(unittest.TestCase):
         self.make("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "koord-batch"}, "value": 5999})
         self.make(f"{ADMISSION}/mutatingwebhookconfigurations", {
             "metadata": {"name": "koordinator-mutating-webhook-configuration"},
-            "webhooks": [entry("melasticquota", "/mutate-scheduling-sigs-k8s-io-v1alpha1-elasticquota"),
+            "webhooks": [entry("mnobody", "/mutate-nobody"),
                          entry("mpod-create", "/mutate-pod"), entry("mnode-status", "/mutate-node-status", "nodes/status")]})
         self.make(f"{ADMISSION}/validatingwebhookconfigurations", {
             "metadata": {"name": "koordinator-validating-webhook-configuration"}, "webhooks": [entry("vpod", "/validate-pod")]})
@@ -175,8 +175,8 @@ class Webhooks(unittest.TestCase):
         for name in FILES:
             self.assertEqual(os.stat(os.path.join(managers[1].certificates, name)).st_mode & 0o777, 0o600)
         template = json.loads(self.get(CONFIGURATIONS["mutating"])["metadata"]["annotations"]["template"])
-        self.assertEqual([one["name"].partition(".")[0] for one in template], ["melasticquota", "mpod-create", "mnode-status"])
-        self.assertIn("koordinator-mutating-webhook-configuration entry=melasticquota", managers[0].output().replace('"', ""))
+        self.assertEqual([one["name"].partition(".")[0] for one in template], ["mnobody", "mpod-create", "mnode-status"])
+        self.assertIn("koordinator-mutating-webhook-configuration entry=mnobody", managers[0].output().replace('"', ""))
 
         with self.subTest("garbled"):
             self.request("PATCH", SECRET, {"data": {"cert.pem": base64.b64encode(b"garbled").decode(), "more": "eA=="}})

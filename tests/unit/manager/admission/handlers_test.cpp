@@ -8,6 +8,7 @@
 #include "admission/node/node_handlers.hpp"
 #include "admission/pod/binding_handler.hpp"
 #include "admission/pod/pod_handlers.hpp"
+#include "admission/quota/quotas.hpp"
 #include "admission/reservation/reservation_handler.hpp"
 #include "flags.hpp"
 #include "framework/webhook/server.hpp"
@@ -59,6 +60,19 @@ TEST_CASE("Every handler is made, with all gates too") {
   };
   CHECK(served("") == 6);
   CHECK(served("AllAlpha=true") == 9);
+  // What has ended keeps no quota: nobody asks for it.
+  test::RoleRig rig(role(), {});
+  const auto server = WebhookServer::make(rig.context, rig.api, handlers());
+  rig.informers.start();
+  rig.loop.settle();
+  std::size_t of_pods = 0;
+  for (const net::Request& request : rig.server.requests)
+    if (request.target.starts_with("/api/v1/pods")) {
+      ++of_pods;
+      CHECK_THAT(request.target,
+                 Catch::Contains("phase%21%3DSucceeded") || Catch::Contains("phase!=Succeeded"));
+    }
+  CHECK(of_pods > 0);
 }
 
 PodMutating::Parts pod_parts(HandlerRig& rig) {
@@ -162,6 +176,96 @@ TEST_CASE("What a batch pod asks for as a whole is refused by name: nothing of t
                   {.operation = update, .subresource = "resize", .object = lent, .old_object = before})
               .allowed);
     }
+}
+
+/// "sub" below "temp", "tree" with an id, "full"; nobody has pods.
+struct QuotaRig : HandlerRig {
+  explicit QuotaRig(PodValidating::Options options = {}, bool evaluates = false)
+      : transport(clock), api(transport, clock, {}) {
+    parts.catalog = std::make_shared<QuotaCatalog>(clock);
+    for (const testing::QuotaText& text :
+         {testing::QuotaText{.name = "temp", .labels = "is-parent=true", .max = "cpu=1"},
+          testing::QuotaText{.name = "sub", .labels = "parent=temp", .max = "cpu=1"},
+          testing::QuotaText{.name = "tree", .labels = "tree-id=t", .max = "cpu=1", .ns = "x"},
+          testing::QuotaText{.name = "twice", .max = "cpu=1", .ns = "x"},
+          testing::QuotaText{.name = "twice", .max = "cpu=1", .ns = "y"}})
+      parts.catalog->set(testing::quota(text, "1"));
+    parts.rules = std::make_shared<const QuotaRules>(*parts.catalog, QuotaPods(), QuotaRuleOptions());
+    PodValidating::Parts all{.log = log(), .config = {}, .quotas = parts, .options = options};
+    if (evaluates)
+      all.evaluator = std::make_shared<QuotaEvaluator>(
+          QuotaEvaluator::Parts{.clock = clock, .log = log(), .client = api, .catalog = parts.catalog});
+    handler = std::make_unique<PodValidating>(std::move(all));
+  }
+  static std::string pod(std::string_view quota, std::string_view preemptible = "true",
+                         std::string_view resources = R"("cpu":"1")") {
+    return fmt::format(
+        R"({{"metadata":{{"name":"p","labels":{{"quota.scheduling.koordinator.sh/name":"{}",)"
+        R"("quota.scheduling.koordinator.sh/preemptible":"{}"}}}},"spec":{{"containers":[{{"resources":)"
+        R"({{"requests":{{{}}}}}}}]}}}})",
+        quota, preemptible, resources);
+  }
+  Verdict create(std::string_view object) { return ask(*handler, {.object = object}); }
+  Verdict change(std::string_view from, std::string_view to) {
+    return ask(*handler, {.operation = update, .object = to, .old_object = from});
+  }
+
+  test::FakeTransport transport;
+  kube::Client api;
+  QuotaParts parts;
+  std::unique_ptr<PodValidating> handler;
+};
+
+TEST_CASE("Pods of quotas: a leaf's, whose label may change, and what they may lose not") {
+  QuotaRig rig;
+  constexpr std::string_view kParent = "pod can not be linked to a parentQuotaGroup,quota:temp, pod:p";
+  CHECK(rig.create(rig.pod("sub")).allowed);
+  CHECK(rig.create(rig.pod("temp")).message == kParent);
+  CHECK(rig.create(rig.pod("temp")).code == 400);
+  CHECK(rig.change(rig.pod("sub"), rig.pod("temp")).message == kParent);
+  CHECK(rig.change(rig.pod("temp"), rig.pod("temp")).allowed);  // it is there already
+  CHECK(rig.change(rig.pod("temp"), rig.pod("sub")).allowed);
+  CHECK(rig.change(rig.pod("sub"), rig.pod("sub", "false")).message ==
+        "Preemptible label is forbidden modify now.");
+  CHECK(rig.change("{}", rig.pod("sub")).message == "Preemptible label is forbidden modify now.");
+}
+
+TEST_CASE("Room is asked for once all else allows it") {
+  QuotaRig rig({.devices = true}, true), updates({.evaluate_update = true}, true);
+  const auto asks = [](const Verdict& verdict) { return verdict.allowed && verdict.later != nullptr; };
+  CHECK(asks(rig.create(rig.pod("sub"))));
+  CHECK_FALSE(asks(rig.create(rig.pod("koordinator-default-quota"))));
+  CHECK_FALSE(asks(rig.create("{}")));
+  CHECK(rig.create(rig.pod("nobody")).message == "elastic quota nobody not found");
+  CHECK(rig.create(rig.pod("twice")).message == "more than one elastic quota twice found");
+  const Verdict refused = rig.create(rig.pod("sub", "true", R"("koordinator.sh/gpu.shared":"2")"));
+  CHECK_FALSE(refused.allowed);
+  CHECK(refused.later == nullptr);
+  CHECK_FALSE(asks(rig.change(rig.pod("sub"), rig.pod("tree"))));
+  CHECK(asks(updates.change(rig.pod("sub"), rig.pod("tree"))));
+  CHECK_FALSE(asks(updates.change(rig.pod("sub"), rig.pod("sub"))));
+}
+
+TEST_CASE("Pods of a quota tree are kept on its nodes") {
+  QuotaRig rig;
+  PodMutating::Parts parts = pod_parts(rig);
+  parts.quotas = rig.parts.catalog;
+  parts.trees = [](std::string_view tree) {
+    std::vector<std::shared_ptr<const api::ElasticQuotaProfile>> all;
+    if (tree == "t")
+      all.push_back(testing::read<api::ElasticQuotaProfile>(
+          R"({"spec":{"nodeSelector":{"matchLabels":{"pool":"a"}}}})"));
+    return all;
+  };
+  PodMutating handler(std::move(parts));
+  const auto kept = [&](std::string_view quota, std::string_view ns = "default") {
+    return rig.ask(handler, {.object = rig.pod(quota), .ns = ns}).object.find(R"("key":"pool")") !=
+           std::string::npos;
+  };
+  CHECK(kept("tree"));
+  CHECK(kept("", "tree"));  // a quota of the namespace's name
+  CHECK_FALSE(kept("sub"));
+  CHECK_FALSE(kept("nobody"));
 }
 
 TEST_CASE("What is no pod is refused with 400 and the place") {

@@ -7,6 +7,7 @@
 
 #include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
+#include "koord/async/timer.hpp"
 #include "koord/base/base64.hpp"
 #include "role.hpp"
 #include "support/role_rig.hpp"
@@ -45,12 +46,35 @@ class Known final : public ValidatingHandler {
 class Later final : public ValidatingHandler {
  public:
   Verdict handle(const AdmissionRequest& request, const PluginTimes&) override {
-    const bool never = json::text_at(request.object, "metadata", "name") == "never";
+    const std::string_view name = json::text_at(request.object, "metadata", "name");
+    if (name == "stands") return Verdict::unless_soon(400, "nobody knows it");
+    const bool never = name == "never";
     return never || ++asked_ < 4 ? Verdict::not_yet("nobody knows it yet") : Verdict::allow();
   }
 
  private:
   int asked_ = 0;
+};
+
+/// Allows, once others have answered: "slow" is never answered.
+class AsksOthers final : public ValidatingHandler {
+ public:
+  explicit AsksOthers(Clock& clock) : clock_(clock) {}
+  Verdict handle(const AdmissionRequest& request, const PluginTimes&) override {
+    const std::string name(json::text_at(request.object, "metadata", "name"));
+    Verdict verdict = Verdict::allow();
+    verdict.later = [this, name] { return answer(name); };
+    return verdict;
+  }
+
+ private:
+  Task<Result<Verdict>> answer(std::string name) {
+    KOORD_CO_CHECK(
+        co_await sleep(clock_, name == "slow" ? std::chrono::hours(1) : std::chrono::milliseconds(50)));
+    co_return name == "full" ? Verdict::error(400, "there is no room") : Verdict::allow();
+  }
+
+  Clock& clock_;
 };
 
 const HandlerRow kRows[] = {
@@ -60,8 +84,19 @@ const HandlerRow kRows[] = {
      .gate = "PodValidatingWebhook",
      .plugins = {},
      .entries = {},
-     .make = [](HandlerContext&) -> Result<AdmissionHandler> {
+     .make = [](HandlerContext& context) -> Result<AdmissionHandler> {
+       context.add_page("/page", [] { return std::string("{}"); });
        return AdmissionHandler(std::unique_ptr<ValidatingHandler>(std::make_unique<Later>()));
+     }},
+    {.path = "/asks",
+     .type = WebhookType::validate,
+     .object_type = "pod",
+     .gate = "PodValidatingWebhook",
+     .plugins = {},
+     .entries = {},
+     .make = [](HandlerContext& context) -> Result<AdmissionHandler> {
+       return AdmissionHandler(
+           std::unique_ptr<ValidatingHandler>(std::make_unique<AsksOthers>(context.role.clock)));
      }},
     {.path = "/mutate",
      .type = WebhookType::mutate,
@@ -469,6 +504,41 @@ TEST_CASE("a review that lacks what was made a moment ago is decided again, for 
                             (*rig.made)->answer(rig.request("/later", R"({"metadata":{"name":"never"}})")));
   CHECK(fmt::format("{} {}", response.status, response.body) == "500 nobody knows it yet\n");
   CHECK(rig.loop.clock.mono() - began == 2 * kAgainPause + kAgainTime);
+  // What must not pass for allowed is refused in the end.
+  response = test::run_task(rig.loop,
+                            (*rig.made)->answer(rig.request("/later", R"({"metadata":{"name":"stands"}})")));
+  CHECK(response.status == 200);
+  CHECK_THAT(response.body, Catch::Contains(R"("allowed":false)") && Catch::Contains("nobody knows it"));
+  CHECK(rig.loop.clock.mono() - began == 2 * kAgainPause + 2 * kAgainTime);
+}
+
+TEST_CASE("a review that takes others' answers waits for them, and is refused when they do not come") {
+  Rig rig;
+  const auto ask = [&](std::string_view name) {
+    net::Request request = rig.request("/asks", fmt::format(R"({{"metadata":{{"name":"{}"}}}})", name));
+    CHECK(rig.answer(request) == "waits");
+    return test::run_task(rig.loop, (*rig.made)->answer(std::move(request))).body;
+  };
+  CHECK_THAT(ask("free"), Catch::Contains(R"("allowed":true)"));
+  CHECK_THAT(ask("full"), Catch::Contains(R"("allowed":false)") && Catch::Contains("there is no room"));
+  const MonoTime began = rig.loop.clock.mono();
+  CHECK_THAT(ask("slow"), Catch::Contains(R"("allowed":false)") && Catch::Contains("evaluation timed out"));
+  CHECK(rig.loop.clock.mono() - began == kReviewTime);
+}
+
+TEST_CASE("a page is for who asks from the same host") {
+  Rig rig;
+  const auto ask = [&](std::string_view address) {
+    net::Request request;
+    request.path = "/page";
+    auto peer = std::make_shared<net::Peer>();
+    peer->address = address;
+    request.peer = peer;
+    return rig.answer(std::move(request)).substr(0, 6);
+  };
+  CHECK(rig.admit("GET", "/page") == "0");
+  for (const std::string_view own : {"127.0.0.1", "::1"}) CHECK(ask(own) == "200 {}");
+  for (const std::string_view other : {"10.0.0.1", "", "::2", "1.127.0.0"}) CHECK(ask(other) == "403 th");
 }
 
 }  // namespace
