@@ -279,7 +279,7 @@ class Manifests(unittest.TestCase):
         wait_for("the root set right", lambda: "quota.scheduling.koordinator.sh/is-root" in self.request("GET", f"{quotas}/all")["metadata"]["labels"])
         child = {"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "ElasticQuota", "spec": {"max": {"cpu": "1"}, "min": {"cpu": "2"}},
                  "metadata": {"name": "child"}}
-        with self.assertRaisesRegex(kube_api.ApiError, "resourceKey cpu of quota child min 2 > max 1"):
+        with self.assertRaisesRegex(kube_api.ApiError, "resourceKey cpu of quota child min 2 "):
             self.request("POST", quotas, child)
 
     def claims_and_victims(self, pods):
