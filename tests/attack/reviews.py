@@ -8,6 +8,7 @@ from crowds import close_all, open_many
 from ground import AIM, CEILING, REVIEW, expect
 
 PATHS = ("/validate-pod", "/mutate-pod")
+QUOTA_PATHS = tuple(f"/{word}-scheduling-sigs-k8s-io-v1alpha1-elasticquota" for word in ("validate", "mutate"))
 PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
 NAMES = 60_000
 
@@ -27,6 +28,52 @@ def bodies():
         {"name": f"c{i}", "restartPolicy": "Always", "resources": {"requests": {f"x.io/{NAMES - i}": 1}}} for i in range(NAMES // 2)]}}
     yield "labels", {**pod, "metadata": {"name": "a", "labels": names, "annotations": names}}
     yield "overhead", {**of, "spec": {"containers": pod["spec"]["containers"], "overhead": names}}
+
+
+def quota_bodies():
+    """(what, object of a review)"""
+    names = {f"x.io/{i:05}": "1" for i in range(NAMES, 0, -1)}
+    prefix, few = "quota.scheduling.koordinator.sh/", dict(list(names.items())[:3500])
+
+    def said(spec=None, **annotations):
+        return {"metadata": {"name": "a", "annotations": {prefix + key.replace("_", "-"): text for key, text in annotations.items()}},
+                "spec": spec or {"max": {"cpu": "1"}}}
+    yield "a quota of many names", said({"min": names, "max": names})
+    yield "a quota of labels", {"metadata": {"name": "a", "labels": names, "annotations": names}, "spec": {}}
+    yield "a weight of many names", said({"max": dict(list(names.items())[:1000])}, shared_weight=json.dumps(few))
+    yield "a deep weight", said(shared_weight="[" * 60_000)
+    yield "many namespaces", said(namespaces=json.dumps([f"n{i}" for i in range(7000)]))
+    yield "many strict names", {**said(max_strict_check_resource_keys=json.dumps(list(few))), "status": {"used": dict(list(names.items())[:1000])}}
+    yield "a child of itself", {"metadata": {"name": "a", "labels": {prefix + "parent": "a", prefix + "tree-id": "t", prefix + "is-parent": "true"}}, "spec": {}}
+
+
+def about_quotas(operation, quota):
+    return {**REVIEW, "request": {**REVIEW["request"], "operation": operation, "object": None if operation == "DELETE" else quota,
+                                  "oldObject": None if operation == "CREATE" else quota, "dryRun": True,
+                                  "resource": {"group": "scheduling.sigs.k8s.io", "version": "v1alpha1", "resource": "elasticquotas"}}}
+
+
+def heavy_quotas(ground, short):
+    """The same of quotas. One that names a stranger is waited for: a second more."""
+    failures, late = [], prober.Lateness()
+    for what, quota in quota_bodies():
+        for path, operation in [(path, "CREATE") for path in QUOTA_PATHS] + [(QUOTA_PATHS[0], operation) for operation in ("UPDATE", "DELETE")]:
+            body = json.dumps(about_quotas(operation, quota)).encode()
+            began = time.monotonic()
+            status, answer = ground.webhook.request("POST", path, body, Content_Type="application/json")
+            ended = time.monotonic()
+            took = ended - began - late.during(began, ended)
+            if took > AIM + 1 or status != 200:
+                failures.append(f"{operation} {path}: {what}, {len(body)} bytes: {status} {answer[:100]!r} after {took:.1f} s")
+    late.finish()
+    expect(not failures, "; ".join(failures))
+
+
+def quotas_of_strangers(ground, short):
+    """Quotas whose parent nobody knows, by as many as there is room for: each waits a second, and pods are reviewed meanwhile."""
+    orphan = {"metadata": {"name": "a", "labels": {"quota.scheduling.koordinator.sh/parent": "nobody"}}, "spec": {}}
+    body = json.dumps(about_quotas("CREATE", orphan)).encode()
+    again_and_again(ground, short, 100, [(QUOTA_PATHS[1], body)] * 9 + [whole(REVIEW["request"]["object"])])
 
 
 def heavy_reviews(ground, short):
@@ -163,5 +210,5 @@ def ports_are_known(ground, short):
     expect(not ground.unknown(), f"nobody attacks {ground.unknown()}")
 
 
-ATTACKS = [ports_are_known, heavy_reviews, sprung_reviews, large_reviews, largest_reviews, unfinished_bodies, seats, known_seats,
+ATTACKS = [ports_are_known, heavy_reviews, heavy_quotas, quotas_of_strangers, sprung_reviews, large_reviews, largest_reviews, unfinished_bodies, seats, known_seats,
            namespaces_that_are_not_there]

@@ -47,7 +47,6 @@ FORBIDDEN = [
     ("koord-manager", "GET", f"/api/v1/namespaces/{NS}/configmaps?fieldSelector=metadata.name%3Dpod-enhanced-validator-config"),
     ("koord-manager", "PATCH", f"{SLO}/nodemetrics/{NODE}/status"),
     ("koord-manager", "PUT", "/apis/coordination.k8s.io/v1/namespaces/koordinator-system/leases/koord-scheduler"),
-    ("koord-scheduler", "POST", "/api/v1/namespaces/default/pods/be/eviction"),
     ("koord-scheduler", "PUT", "/api/v1/namespaces/default/pods/be"),
     ("koord-scheduler", "PATCH", f"/api/v1/nodes/{NODE}"),
     ("koord-scheduler", "GET", "/api/v1/secrets"),

@@ -27,7 +27,7 @@ ORIGINALS = {
         ("storage.k8s.io", "csistoragecapacities"): READ, ("storage.k8s.io", "storageclasses"): READ,
         ("slo.koordinator.sh", "nodemetrics"): READ, ("topology.node.k8s.io", "noderesourcetopologies"): EVERYTHING,
         ("scheduling.koordinator.sh", "reservations"): EVERYTHING, ("scheduling.koordinator.sh", "reservations/status"): EVERYTHING,
-        ("storage.k8s.io", "volumeattachments"): READ,
+        ("scheduling.sigs.k8s.io", "elasticquotas"): EVERYTHING, ("storage.k8s.io", "volumeattachments"): READ,
         ("authentication.k8s.io", "tokenreviews"): "create", ("authorization.k8s.io", "subjectaccessreviews"): "create",
         ("coordination.k8s.io", "leases"): "create get update", ("events.k8s.io", "events"): "create patch update",
     },
@@ -42,12 +42,14 @@ MORE = {
     ("koord-manager", "events.k8s.io", "events"): "its events stand beside what they are about; upstream may write them in "
                                                   "its own namespace alone",
     ("koord-manager", "", "configmaps"): "what slo-controller-config said last, by its name",
+    ("koord-scheduler", "", "pods/eviction"): "what is over its quota is evicted, as disruption budgets allow; upstream deletes it",
     ("koordlet", "events.k8s.io", "events"): "the group that events are written in today",
     ("koordlet", "", "nodes/configz"): "what nodes/proxy is narrowed to",
     ("koordlet", "", "nodes/pods"): "what nodes/proxy is narrowed to",
 }
 # Rights that the default gates need, and an ordinary run seldom uses.
 RARE = {
+    ("koord-scheduler", "", "pods/eviction", "create"): "a quota that uses more than it may (monitorAllQuotas)",
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
     ("koord-scheduler", "scheduling.koordinator.sh", "reservations", "get"): "after a write that conflicted: what it is by now",
     ("koord-manager", "events.k8s.io", "events", "patch"): "an event that comes again",

@@ -26,6 +26,17 @@ Result<api::ElasticQuota> read(const json::Value& object, std::string_view ns) {
   return std::move(quota);
 }
 
+/// As it was stored. One that cannot be read has its name: who mends it, or removes it, is not held up.
+Result<api::ElasticQuota> stored(const AdmissionRequest& request) {
+  auto quota = read(request.old_object, request.ns);
+  if (quota || !request.old_object.is_object()) return quota;
+  api::ElasticQuota bare;
+  bare.metadata.name = json::text_at(request.old_object, "metadata", "name");
+  bare.metadata.namespace_ = Symbol(request.ns);
+  bare.metadata.resource_version = json::text_at(request.old_object, "metadata", "resourceVersion");
+  return bare;
+}
+
 Verdict verdict(QuotaRuling ruling) {
   if (ruling.wrong.empty()) return Verdict::allow();
   return ruling.again ? Verdict::unless_soon(400, std::move(ruling.wrong))
@@ -82,11 +93,11 @@ Verdict QuotaValidating::handle(const AdmissionRequest& request, const PluginTim
 
 Verdict QuotaValidating::check(const AdmissionRequest& request) {
   const bool update = request.operation == Operation::update, gone = request.operation == Operation::remove;
-  auto quota = read(gone ? request.old_object : request.object, request.ns);
+  auto quota = gone ? stored(request) : read(request.object, request.ns);
   if (!quota) return Verdict::error(400, quota.error().message());
   std::shared_ptr<const QuotaVersion> before;
   if (update) {
-    auto old = read(request.old_object, request.ns);
+    auto old = stored(request);
     if (!old) return Verdict::error(400, "failed to get quota from old object, err:" + old.error().message());
     quota->metadata.resource_version = old->metadata.resource_version;
     before = std::make_shared<const QuotaVersion>(std::make_shared<const api::ElasticQuota>(*std::move(old)));

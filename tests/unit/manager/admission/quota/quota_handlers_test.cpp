@@ -92,8 +92,18 @@ TEST_CASE("What is new in an object is a label, a tree and a weight; the rest st
     CAPTURE(bad);
     CHECK(world.mutate(bad).verdict.code == 400);
     CHECK(world.validate(create, bad).code == 400);
-    CHECK(world.validate(remove, "null", bad).code == 400);
+    CHECK_FALSE(world.validate(remove, "null", bad).allowed);  // nobody knows it
   }
+}
+
+TEST_CASE("A quota that is stored and cannot be read may be mended and removed") {
+  World world;
+  world.parts.catalog->set(testing::quota({.name = "a"}, "1"));
+  constexpr std::string_view kBad =
+      R"({"metadata":{"name":"a","namespace":"default"},"spec":{"max":{"cpu":"much"}}})";
+  CHECK(world.validate(update, testing::to_json({.name = "a", .max = "cpu=1"}), kBad).allowed);
+  CHECK(world.validate(remove, "null", kBad).allowed);
+  CHECK(world.validate(remove, "null", "7").code == 400);
 }
 
 TEST_CASE("What is admitted is remembered, a dry run and a status are not") {
