@@ -252,7 +252,7 @@ class ElasticQuota final : public Plugin,
       const QuotaFigures& figures = tree.figures(why.quota, r);
       const std::string& name = book_.resource_name(r);
       const bool of_min = why.by == Refusal::By::non_preemptible;
-      if (figures.taken)
+      if (of_min ? figures.kept_taken : figures.taken)
         used.emplace_back(name, book_.quantity(r, of_min ? figures.non_preemptible_used : figures.used));
       const std::optional<std::int64_t> most =
           !of_min                              ? use_limit(*place.tree, why.quota, r, rules_.by_runtime)

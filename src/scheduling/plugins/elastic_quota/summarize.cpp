@@ -54,8 +54,8 @@ QuotaSummary summarize(const QuotaBook& book, std::string_view tree_id, QuotaBoo
     put(all.weight, false, is.weight);
     put(all.request, is.asked || (!is_root && !all.lends && has_min), is.request);
     put(all.used, is.taken, is.used);
-    put(all.non_preemptible_request, false, is.non_preemptible_request);
-    put(all.non_preemptible_used, false, is.non_preemptible_used);
+    put(all.non_preemptible_request, is.kept_asked, is.non_preemptible_request);
+    put(all.non_preemptible_used, is.kept_taken, is.non_preemptible_used);
     put(all.self_request, false, is.self_request);
     put(all.self_used, false, is.self_used);
     put(all.self_non_preemptible_request, false, is.self_non_preemptible_request);
@@ -83,7 +83,8 @@ std::uint64_t fingerprint(std::string_view tree_id, QuotaBook::Place place) {
           is.self_non_preemptible_used, is.child_request, is.used, is.non_preemptible_request,
           is.non_preemptible_used, is.request, is.allocated, is.guaranteed})
       all.add(each);
-    all.add(std::uint64_t{is.asked} * 2 + (is.taken ? 1 : 0));
+    all.add(std::uint64_t{is.asked} * 8 + (is.taken ? 4U : 0U) + (is.kept_asked ? 2U : 0U) +
+            (is.kept_taken ? 1U : 0U));
     if (!is_given(place)) continue;
     const auto runtime = tree.runtime(id, r);
     all.add(runtime ? *runtime : QuotaFigures::kNone).add(tree.scaled_min(id, r));

@@ -136,6 +136,8 @@ void QuotaTree::carry_up(QuotaId id, int sign) {
       theirs.non_preemptible_request += sign * mine.non_preemptible_request;
       theirs.asked |= mine.asked;
       theirs.taken |= mine.taken;
+      theirs.kept_asked |= mine.kept_asked;
+      theirs.kept_taken |= mine.kept_taken;
     }
     allocate(parent, r);
   }
@@ -244,10 +246,12 @@ void QuotaTree::count_anew(QuotaId id, ResourceId resource) {
       if (asked == nullptr) continue;
       sums.self_request += *asked;
       sums.asked = true;
+      sums.kept_asked |= !counted.preemptible;
       if (!counted.preemptible) sums.self_non_preemptible_request += *asked;
       if (!counted.assigned) continue;
       sums.self_used += *asked;
       sums.taken = true;
+      sums.kept_taken |= !counted.preemptible;
       if (!counted.preemptible) sums.self_non_preemptible_used += *asked;
     }
   QuotaFigures& figures = at(id, resource);
@@ -267,6 +271,8 @@ void QuotaTree::count_anew(QuotaId id, ResourceId resource) {
     theirs.non_preemptible_request += kept;
     theirs.asked |= sums.asked;
     theirs.taken |= sums.taken;
+    theirs.kept_asked |= sums.kept_asked;
+    theirs.kept_taken |= sums.kept_taken;
   }
 }
 
@@ -347,6 +353,8 @@ void QuotaTree::count(const Pod& pod, int sign, bool request, bool used) {
       if (request) theirs.non_preemptible_request += kept;
       theirs.asked |= request;
       theirs.taken |= used;
+      theirs.kept_asked |= request && !pod.preemptible;
+      theirs.kept_taken |= used && !pod.preemptible;
     }
   }
 }

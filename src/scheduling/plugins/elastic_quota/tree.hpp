@@ -54,6 +54,8 @@ struct QuotaFigures {
   std::int64_t allocated = 0, guaranteed = 0;
   // Whether any pod has ever asked for it, or used it, below: what is printed of a quota names it then.
   bool asked = false, taken = false;
+  // The same of pods that cannot be preempted.
+  bool kept_asked = false, kept_taken = false;
 
   bool in_max() const { return max != kNone; }
   std::int64_t min_or_zero() const { return min == kNone ? 0 : min; }

@@ -239,5 +239,56 @@ TEST_CASE("who asks about a pod that nobody has created hears of its quota as if
   CHECK(asked("1"));
 }
 
+TEST_CASE("what is used of a min is named from the first pod on that cannot be preempted") {
+  QuotaWorld w;
+  w.put(make_quota("a", "10", "1"));
+  const auto first = w.bound(w.pod("first", "a", "1"));
+  const auto why = [&](const char* name) {
+    w.pod(name, "a", "2", [](api::Pod& p) { p.metadata.labels[api::kQuotaPreemptibleLabel] = "false"; });
+    std::string message;
+    for (const Decision& d : w.run())
+      if (d.pod->metadata.name == name) message = d.message();
+    const auto at = message.find("nonPreemptibleUsed: ");
+    return at == std::string::npos ? message : message.substr(at, message.find(", pod's") - at);
+  };
+  CHECK(why("p") == "nonPreemptibleUsed: <empty>");
+  w.engine.remove_pod(*w.bound(w.pod(
+      "kept", "a", "1", [](api::Pod& p) { p.metadata.labels[api::kQuotaPreemptibleLabel] = "false"; })));
+  CHECK(why("q") == "nonPreemptibleUsed: cpu:0,memory:0");
+}
+
+TEST_CASE("a pod that is being deleted counts as the gates say: Koordinator's rows") {
+  struct Row {
+    const char* gate;
+    int since;  // seconds after it was asked to go, in 30
+    bool counts;
+  };
+  const Row rows[] = {
+      {"", 0, true},
+      {"", 40, true},
+      {"ElasticQuotaIgnoreTerminatingPod", 10, true},
+      {"ElasticQuotaIgnoreTerminatingPod", 40, false},
+      {"ElasticQuotaImmediateIgnoreTerminatingPod", 0, false},
+  };
+  const bool from_the_start = GENERATE(true, false);
+  for (const Row& row : rows) {
+    INFO(row.gate << " " << row.since << " " << from_the_start);
+    const FeatureGate gates[] = {{.name = row.gate, .enabled = true, .help = ""}};
+    QuotaWorld w("{}", false, *row.gate != '\0' ? FeatureGates{gates} : FeatureGates{});
+    w.put(make_quota("a", "10", "10"));
+    auto leaving = make_pod("leaves", "10", "1Mi", [](api::Pod& p) {
+      p.metadata.labels[api::kQuotaNameLabel] = "a";
+      p.spec.node_name = "n";
+    });
+    if (!from_the_start) w.engine.put_pod(leaving);
+    w.engine.put_pod(changed(leaving, [&](api::Pod& p) {
+      p.metadata.deletion_timestamp = api::Time(w.clock.now() - std::chrono::seconds(row.since));
+      p.metadata.deletion_grace_period_seconds = 30;
+    }));
+    w.pod("next", "a", "1");
+    CHECK(w.outcomes() == (row.counts ? "next waits" : "next bind"));
+  }
+}
+
 }  // namespace
 }  // namespace koord::scheduling::test
