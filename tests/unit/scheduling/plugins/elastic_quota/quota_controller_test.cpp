@@ -27,8 +27,8 @@ constexpr std::string_view kWritten = "/apis/scheduling.sigs.k8s.io/v1alpha1/nam
 /// What the server has of quotas goes to the engine and to the controller; what is written is kept, answered,
 /// and done where it is a merge of what a test looks at.
 struct ControlWorld : QuotaWorld {
-  explicit ControlWorld(std::string_view args = "{}")
-      : QuotaWorld(args), controller(plugin().make_controller(informers, api)) {
+  explicit ControlWorld(std::string_view args = "{}", const FeatureGates& gates = {})
+      : QuotaWorld(args, false, gates), controller(plugin().make_controller(informers, api)) {
     server.answer = [this](const net::Request& request) { return answer(request); };
   }
   ~ControlWorld() {
@@ -250,6 +250,33 @@ TEST_CASE("2342: pods go by eviction, their budgets are kept, and only while thi
   for (int i = 0; i < 20; ++i) w.pass(1s);
   CHECK(w.captured.contains("a pod is evicted") == (leads && monitors));
   CHECK_FALSE(w.failure);
+}
+
+TEST_CASE("what is used is guaranteed, and says so: Koordinator's end-to-end specs") {
+  constexpr FeatureGate kGates[] = {{.name = "ElasticQuotaGuaranteeUsage", .enabled = true, .help = ""}};
+  ControlWorld w("{}", FeatureGates{kGates});
+  w.has(make_quota("top", "100", "100"));
+  w.has(make_quota("small", "100", "0", below("top")));
+  w.has(make_quota("large", "100", "99", below("top")));
+  w.pod("first", "small", "1");
+  CHECK(w.outcomes() == "first bind");
+  w.begin();
+  w.pass(2s);
+  const auto says = [&](std::string_view quota, std::string_view annotation, std::string_view cpu) {
+    return w.last(quota).find(fmt::format(R"(sh/{}":"{{\"cpu\":\"{}\")", annotation, cpu)) !=
+           std::string::npos;
+  };
+  for (const auto& [quota, cpu] : {std::pair("small", "1"), {"large", "99"}, {"top", "100"}}) {
+    INFO(quota << ": " << w.last(quota));
+    CHECK(says(quota, "guaranteed", cpu));
+    CHECK(says(quota, "runtime", cpu));
+  }
+  CHECK(says("small", "allocated", "1"));
+  CHECK(says("top", "allocated", "100"));
+  CHECK_FALSE(says("large", "allocated", "99"));
+  w.pod("second", "small", "1");
+  w.pod("third", "large", "1");
+  CHECK(w.outcomes() == "second waits, third bind");
 }
 
 TEST_CASE("gauges follow quotas") {
