@@ -260,6 +260,7 @@ class ElasticQuota final : public Plugin,
                                                : std::nullopt;
       if (most) limit.emplace_back(name, book_.quantity(r, *most));
     }
+    exceeded.reserve(why.exceeded.size());
     for (const ResourceId r : why.exceeded) exceeded.push_back(book_.resource_name(r));
     std::ranges::sort(exceeded);
     const std::string most = listed(std::move(limit)), taken = listed(std::move(used)),
