@@ -93,7 +93,7 @@ std::optional<ServiceAnswer> serve_quotas(const QuotaBook& book, const ServiceRe
     if (!of_tree.empty() && tree_id != of_tree) continue;
     tree->each([&](QuotaId id) {
       if (id != QuotaTree::kRoot)
-        all.emplace(tree->name(id), std::pair{tree_id, QuotaBook::Place{tree.get(), id}});
+        all.emplace(tree->name(id), std::pair(std::string_view(tree_id), QuotaBook::Place{tree.get(), id}));
     });
   }
   json.begin_object();
