@@ -76,11 +76,11 @@ class QuotaTest(unittest.TestCase):
         self.try_request("DELETE", PODS, {"gracePeriodSeconds": 0})
 
     def start(self):
-        self.port, probes = free_port(), free_port()
+        self.port, self.metrics, probes = free_port(), free_port(), free_port()
         self.log_path = os.path.join(self.folder, "manager.log")
         with open(self.log_path, "wb") as log:
             self.child = subprocess.Popen(
-                [KOORD, "--role=manager", f"--kubeconfig={self.kubeconfig}", "--metrics-addr=0", f"--health-probe-addr=127.0.0.1:{probes}",
+                [KOORD, "--role=manager", f"--kubeconfig={self.kubeconfig}", f"--metrics-addr=127.0.0.1:{self.metrics}", f"--health-probe-addr=127.0.0.1:{probes}",
                  f"--webhook-port={self.port}", "--controllers=quotaprofile", f"--feature-gates={GATES}", "--shutdown-delay=0s",
                  "--enable-leader-election=false"],
                 stdout=log, stderr=log, env={**os.environ, "WEBHOOK_HOST": "127.0.0.1", "WEBHOOK_CERT_DIR": os.path.join(self.folder, "certificates")})
@@ -167,6 +167,10 @@ class QuotaTest(unittest.TestCase):
         self.request("POST", PODS, pod("free"))
         said = self.request("GET", f"{QUOTAS}/small")["metadata"]["annotations"][PREFIX + "child-request"]
         self.assertEqual(json.loads(said), {"cpu": "3"})
+        connection = http.client.HTTPConnection("127.0.0.1", self.metrics, timeout=20)
+        connection.request("GET", "/metrics")
+        self.assertIn('operation="CREATE",plugin_name="EvaluateQuota",status="rejected"', connection.getresponse().read().decode())
+        connection.close()
 
     def test_a_profile_makes_the_root_of_a_tree(self):
         nodes = [node["metadata"]["name"] for node in self.request("GET", "/api/v1/nodes")["items"]]

@@ -36,6 +36,15 @@ Task<Result<Verdict>> room_in(std::shared_ptr<QuotaEvaluator> evaluator, std::st
   co_return refuse(std::move(wrong));
 }
 
+/// How long it took until a pod had its room, or had none.
+Task<Result<Verdict>> timed(const PluginTimes& times, Operation operation,
+                            std::function<Task<Result<Verdict>>()> later) {
+  const MonoTime began = times.clock().mono();
+  Result<Verdict> verdict = co_await later();
+  times.record(operation, "EvaluateQuota", verdict && verdict->allowed, times.clock().mono() - began);
+  co_return verdict;
+}
+
 /// One that asks for nothing any more.
 bool has_ended(const json::Value& pod) {
   const std::string_view phase = json::text_at(pod, "status", "phase");
@@ -107,9 +116,14 @@ Verdict PodValidating::handle(const AdmissionRequest& request, const PluginTimes
   if (update)
     if (const auto right = check_pod(request.old_object); !right)
       return Verdict::error(400, right.error().message());
-  return check(request, [&](std::string_view plugin, const Step& step) {
+  Verdict verdict = check(request, [&](std::string_view plugin, const Step& step) {
     return times.run(request.operation, plugin, step);
   });
+  if (verdict.later)
+    verdict.later = [&times, operation = request.operation, later = std::move(verdict.later)] {
+      return timed(times, operation, later);
+    };
+  return verdict;
 }
 
 std::optional<BrokenRule> PodValidating::broken_rule(const json::Value& pod) {

@@ -19,6 +19,7 @@ namespace koord::manager {
 namespace {
 
 constexpr int kLeastRetries = 3;
+constexpr std::size_t kMaxWritten = 1000;  // beyond it those are looked for that are seen by now
 /// A quota that names none of these is no matter of pods.
 constexpr std::array kOfPods = {api::kBatchCpu,
                                 api::kBatchMemory,
@@ -188,6 +189,12 @@ Task<Result<>> QuotaEvaluator::write(const api::ElasticQuota& quota, const api::
       api::make_patch(api::PatchType::merge, body,
                       {.uid = quota.metadata.uid, .resource_version = quota.metadata.resource_version});
   const Key key(quota.metadata.namespace_.str(), quota.metadata.name);
+  // Those of quotas that nobody asks about any more.
+  if (written_.size() >= kMaxWritten)
+    std::erase_if(written_, [&](const auto& entry) {
+      const auto known = parts_.catalog->find(entry.first.first, entry.first.second);
+      return !known || version_of(*known->object) >= version_of(*entry.second);
+    });
   KOORD_CO_TRY(answer, co_await parts_.client.patch_raw(api::kind<api::ElasticQuota>(),
                                                         {key.first, key.second}, std::move(patch.body), {}));
   KOORD_CO_TRY(now, api::decode<api::ElasticQuota>(answer));

@@ -75,16 +75,17 @@ class PluginTimes {
   PluginTimes(metrics::Registry& registry, const Clock& clock, WebhookType type,
               std::string_view object_type);
 
-  /// What `step`, the plugin's part of a review, decides; it is counted as allowed or rejected.
+  /// What `step`, the plugin's part of a review, decides; it is counted as allowed or rejected, unless more
+  /// of it is left for later.
   template <class Step>
   Verdict run(Operation operation, std::string_view plugin, Step&& step) const {
     const MonoTime began = clock_.mono();
     Verdict verdict = std::forward<Step>(step)();
-    record(operation, plugin, verdict.allowed, clock_.mono() - began);
+    if (!verdict.later) record(operation, plugin, verdict.allowed, clock_.mono() - began);
     return verdict;
   }
 
-  /// For a step that takes others' answers: see Verdict::later.
+  /// Of what was left for later, when it is over.
   void record(Operation operation, std::string_view plugin, bool allowed, nanoseconds took) const;
   const Clock& clock() const { return clock_; }
 
