@@ -95,6 +95,11 @@ class Run {
       plugins.pre_bind.enabled.push_back({"DefaultPreBind", {}});
       plugins.bind = {.enabled = {{"Reservation", {}}, {"DefaultBinder", {}}}, .disabled = {{"*", {}}}};
     }
+    if (c.workload->quotas >= 0) {
+      Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
+      for (PluginSet* set : {&plugins.pre_filter, &plugins.post_filter, &plugins.reserve})
+        set->enabled = {{"ElasticQuota", {}}};
+    }
     if (auto done = complete(config, plugin_table()); !done) throw std::runtime_error(done.error().message());
     auto profiles = build_profiles(config, plugin_table(), engine_.context());
     if (!profiles) throw std::runtime_error(profiles.error().message());
@@ -126,6 +131,8 @@ class Run {
           std::make_shared<api::NodeResourceTopology>(bench::make_topology(w, i)));
     if (w.reserved == bench::Reserved::for_others || w.reserved == bench::Reserved::for_pods)
       for (int i = 0; i < case_.nodes; ++i) engine_.put_object<api::Reservation>(reservation(i, true));
+    for (api::ElasticQuota& quota : bench::make_quotas(w))
+      engine_.put_object<api::ElasticQuota>(std::make_shared<api::ElasticQuota>(std::move(quota)));
     prepare();
     if (w.reserved == bench::Reserved::measured) {
       measure_reservations();

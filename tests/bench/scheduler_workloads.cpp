@@ -8,6 +8,7 @@
 
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/quota.hpp"
 #include "scheduling/plugins/reservation/rules/status.hpp"
 
 namespace koord::scheduling::bench {
@@ -129,6 +130,17 @@ void one_memory_node(api::Pod& pod, const Which&) {
 std::string owner_of(const Which& which) { return fmt::format("owner-{}", which.cls % which.nodes); }
 void owner(api::Pod& pod, const Which& which) { pod.metadata.labels["of"] = owner_of(which); }
 
+/// "q-1-2-3" of 123, "q-1-2" and "q-1" above it.
+std::string quota_name(int number, int digits) {
+  std::string name = fmt::format("q-{}", number / 100);
+  if (digits > 1) name += fmt::format("-{}", number / 10 % 10);
+  if (digits > 2) name += fmt::format("-{}", number % 10);
+  return name;
+}
+void in_quota(api::Pod& pod, const Which& which) {
+  pod.metadata.labels[api::kQuotaNameLabel] = quota_name(which.number % 1000, 3);
+}
+
 constexpr std::string_view kVolumePlugins = "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone";
 constexpr std::string_view kEbs = "ebs.csi.aws.com";
 
@@ -205,6 +217,10 @@ constexpr Workload kWorkloads[] = {
      Reserved::for_pods, true},
     {"Reservation, placed", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 0, 0,
      Reserved::measured},
+    {"ElasticQuota, none", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 0, 0,
+     Reserved::no_plugin, false, 0},
+    {"ElasticQuota, 1,000", "", 0.2, 2, 0, nullptr, nullptr, in_quota, false, false, 1000, Disk::none, 0, 0,
+     Reserved::no_plugin, false, 1000},
 };
 
 const char* namespace_of(bool earlier) { return earlier ? "sched-0" : "sched-1"; }
@@ -212,6 +228,23 @@ const char* namespace_of(bool earlier) { return earlier ? "sched-0" : "sched-1";
 }  // namespace
 
 std::span<const Workload> workloads() { return kWorkloads; }
+
+std::vector<api::ElasticQuota> make_quotas(const Workload& workload) {
+  std::vector<api::ElasticQuota> all;
+  for (int digits = 1, step = 100; digits <= 3; ++digits, step /= 10)
+    for (int number = 0; number < workload.quotas; number += step) {
+      api::ElasticQuota& quota = all.emplace_back();
+      quota.metadata.name = quota_name(number, digits);
+      quota.metadata.namespace_ = "quotas";
+      quota.metadata.uid = quota.metadata.name;
+      if (digits > 1) quota.metadata.labels[api::kQuotaParentLabel] = quota_name(number, digits - 1);
+      quota.metadata.labels[api::kQuotaIsParentLabel] = digits < 3 ? "true" : "false";
+      quota.spec.min["cpu"] = api::Quantity::from_int(step);
+      quota.spec.max["cpu"] = api::Quantity::from_int(20 * step);
+      quota.spec.max["memory"] = api::Quantity::must("100Ti");
+    }
+  return all;
+}
 
 api::Node make_node(const Workload& workload, int number) {
   api::Node node;

@@ -14,6 +14,7 @@
 #include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/storage_v1/csi_node.hpp"
 #include "koord/api/types/storage_v1/storage_class.hpp"
@@ -78,6 +79,9 @@ struct Workload {
   Reserved reserved = Reserved::no_plugin;
   /// Pods go as soon as the watch has told that they are bound.
   bool gone = false;
+  /// ElasticQuota has a say, and there are so many quotas that have pods: 10 under each, three levels. None:
+  /// all pods are the default quota's. Negative: the plugin has no say.
+  int quotas = -1;
 };
 
 std::span<const Workload> workloads();
@@ -96,6 +100,8 @@ api::NodeMetric make_report(int node, int report, WallTime now);
 api::NodeResourceTopology make_topology(const Workload& workload, int node);
 /// On the node of its number, with half a CPU of it; without `placed` on none, and as much as a pod asks for.
 api::Reservation make_reservation(const Workload& workload, const Which& which, bool placed);
+/// A workload's quotas, parents first.
+std::vector<api::ElasticQuota> make_quotas(const Workload& workload);
 /// The owner of a class's pods.
 api::ReplicaSet make_owner(int cls, bool earlier);
 
