@@ -256,6 +256,14 @@ QuotaBook::Place QuotaBook::counted_in(const api::Pod& pod) const {
   return known != pods_.end() ? known->second.place : Place{};
 }
 
+std::pair<QuotaBook::Place, const Amounts*> QuotaBook::counts(
+    const std::shared_ptr<const api::Pod>& pod) const {
+  const auto found = pods_.find(pod_key(*pod));
+  if (found == pods_.end() || found->second.pod != pod || found->second.place.tree == nullptr) return {};
+  const Known& known = found->second;
+  return {known.place, &known.place.tree->requests(known.id)};
+}
+
 std::vector<QuotaBook::Counted> QuotaBook::pods_of(Place place) const {
   std::vector<Counted> found;
   if (place.tree == nullptr) return found;
@@ -316,15 +324,25 @@ void QuotaBook::count(Known& known) {
   if (tree == nullptr) return;
   Amounts asked = requests(*known.pod);
   const bool preemptible = api::is_preemptible(known.pod->metadata);
+  if (tree->requests(known.id) != asked || tree->is_preemptible(known.id) != preemptible) {
+    ++version_;
+    tree->change_pod(known.id, std::move(asked), preemptible);
+    if (tree->is_assigned(known.id)) told_less(known.place);
+    if (listener_ != nullptr) listener_->shares_changed();
+  }
+  assign(known);
+}
+
+/// Whether it is on a node, or on its way there.
+void QuotaBook::assign(Known& known) {
+  QuotaTree* const tree = known.place.tree;
+  if (tree == nullptr) return;
   const bool assigned = known.reserved || !known.pod->spec.node_name.empty();
-  const bool other = tree->requests(known.id) != asked || tree->is_preemptible(known.id) != preemptible;
-  const bool leaves = tree->is_assigned(known.id) && !assigned;
-  if (!other && tree->is_assigned(known.id) == assigned) return;
+  if (tree->is_assigned(known.id) == assigned) return;
   ++version_;
-  if (other) tree->change_pod(known.id, std::move(asked), preemptible);
   tree->assign_pod(known.id, assigned);
-  if (leaves || (other && assigned)) told_less(known.place);
-  if (listener_ != nullptr && (other || tree->is_built_in(known.place.quota) || options_.guarantee_usage))
+  if (!assigned) told_less(known.place);
+  if (listener_ != nullptr && (tree->is_built_in(known.place.quota) || options_.guarantee_usage))
     listener_->shares_changed();
 }
 
@@ -377,14 +395,14 @@ void QuotaBook::reserve(const api::Pod& pod) {
   const auto found = pods_.find(pod_key(pod));
   if (found == pods_.end() || found->second.pod->metadata.uid != pod.metadata.uid) return;
   found->second.reserved = true;
-  count(found->second);
+  assign(found->second);
 }
 
 void QuotaBook::unreserve(const api::Pod& pod) {
   const auto found = pods_.find(pod_key(pod));
   if (found == pods_.end() || found->second.pod->metadata.uid != pod.metadata.uid) return;
   found->second.reserved = false;
-  count(found->second);
+  assign(found->second);
 }
 
 }  // namespace koord::scheduling::elastic_quota

@@ -62,6 +62,9 @@ class QuotaBook final : public ClusterObserver {
   void unreserve(const api::Pod& pod);
   /// Counted, and where; without a tree: it is not.
   Place counted_in(const api::Pod& pod) const;
+  /// Where this very object is counted, with what; nullptr: it is not, or another one of the pod is. Until
+  /// the next change.
+  std::pair<Place, const Amounts*> counts(const std::shared_ptr<const api::Pod>& pod) const;
 
   struct Counted {
     std::shared_ptr<const api::Pod> pod;
@@ -118,6 +121,7 @@ class QuotaBook final : public ClusterObserver {
   void place_pods(std::string_view label, const std::set<std::string>& namespaces);
   void move(Known& known, Place to);
   void count(Known& known);
+  void assign(Known& known);
   void told_less(Place place) const;
   bool is_ignored(const api::Pod& pod) const;
 

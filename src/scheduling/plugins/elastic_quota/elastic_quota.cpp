@@ -81,21 +81,16 @@ class ElasticQuota final : public Plugin,
   bool sign(const PodInfo&, Signature&) const override { return true; }
 
   Status admit(const PodInfo& pod) override {
+    const bool preemptible = api::is_preemptible(pod.pod->metadata);
+    if (const auto [counted, requests] = book_.counts(pod.pod); requests != nullptr)
+      return judge(pod, counted, *requests, preemptible);
     const Place place = book_.place_of(*pod.pod);
     if (place.tree == nullptr) return {};
     const Amounts requests = book_.requests(*pod.pod);
-    const bool preemptible = api::is_preemptible(pod.pod->metadata);
     std::optional<AsIfCreated> created;
     if (book_.counted_in(*pod.pod) != place && !is_placeholder(*pod.pod))
       created.emplace(place, requests, preemptible);
-    const auto why = refusal(*place.tree, place.quota, requests, preemptible, rules_);
-    if (why) {
-      waiters_.refused({place.tree, why->quota});
-      return {StatusCode::unschedulable, message(*pod.pod, place, *why),
-              Symbol(place.tree->name(why->quota))};
-    }
-    if (rules_.parents) return has_parents(place);
-    return {};
+    return judge(pod, place, requests, preemptible);
   }
 
   std::vector<std::string> explain_admission(const PodInfo& pod) override {
@@ -220,6 +215,18 @@ class ElasticQuota final : public Plugin,
     const Place place_;
     Amounts freed_;
   };
+
+  /// Of a pod that is counted there.
+  Status judge(const PodInfo& pod, Place place, const Amounts& requests, bool preemptible) {
+    const auto why = refusal(*place.tree, place.quota, requests, preemptible, rules_);
+    if (why) {
+      waiters_.refused({place.tree, why->quota});
+      return {StatusCode::unschedulable, message(*pod.pod, place, *why),
+              Symbol(place.tree->name(why->quota))};
+    }
+    if (rules_.parents) return has_parents(place);
+    return {};
+  }
 
   bool refused(Place place, const PodInfo& pod, const Amounts& freed) const {
     return refusal(*place.tree, place.quota, book_.requests(*pod.pod), api::is_preemptible(pod.pod->metadata),
