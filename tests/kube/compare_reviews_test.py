@@ -63,8 +63,7 @@ LISTED = [
 
 def settled(message):
     """Without what the original takes in no order: the resource, the child or the pods that it names."""
-    message = re.sub(r"resourceKey \S+ of quota (\S+) (min|max) .*? ([<>]) .*", r"resourceKey of \1 \2 \3", message)
-    message = re.sub(r"resourceKey \S+ of quota", "resourceKey of quota", message)
+    message = re.sub(r"resourceKey \S+ of quota (\S+) (min .* > max|is included in min).*", r"resourceKey of \1", message)
     message = re.sub(r"different from child \S+ .*", "different from child", message)
     message = re.sub(r"failed: \S+'s (max|min) keys are not .* (\S+)'s$", r"failed: \1 keys of or below \2", message)
     message = re.sub(r"(child pods: ).*", r"\1", message)
