@@ -219,31 +219,31 @@ struct QuotaRig : HandlerRig {
 TEST_CASE("Pods of quotas: a leaf's, whose label may change, and what they may lose not") {
   QuotaRig rig;
   constexpr std::string_view kParent = "pod can not be linked to a parentQuotaGroup,quota:temp, pod:p";
-  CHECK(rig.create(rig.pod("sub")).allowed);
-  CHECK(rig.create(rig.pod("temp")).message == kParent);
-  CHECK(rig.create(rig.pod("temp")).code == 400);
-  CHECK(rig.change(rig.pod("sub"), rig.pod("temp")).message == kParent);
-  CHECK(rig.change(rig.pod("temp"), rig.pod("temp")).allowed);  // it is there already
-  CHECK(rig.change(rig.pod("temp"), rig.pod("sub")).allowed);
-  CHECK(rig.change(rig.pod("sub"), rig.pod("sub", "false")).message ==
+  CHECK(rig.create(QuotaRig::pod("sub")).allowed);
+  CHECK(rig.create(QuotaRig::pod("temp")).message == kParent);
+  CHECK(rig.create(QuotaRig::pod("temp")).code == 400);
+  CHECK(rig.change(QuotaRig::pod("sub"), QuotaRig::pod("temp")).message == kParent);
+  CHECK(rig.change(QuotaRig::pod("temp"), QuotaRig::pod("temp")).allowed);  // it is there already
+  CHECK(rig.change(QuotaRig::pod("temp"), QuotaRig::pod("sub")).allowed);
+  CHECK(rig.change(QuotaRig::pod("sub"), QuotaRig::pod("sub", "false")).message ==
         "Preemptible label is forbidden modify now.");
-  CHECK(rig.change("{}", rig.pod("sub")).message == "Preemptible label is forbidden modify now.");
+  CHECK(rig.change("{}", QuotaRig::pod("sub")).message == "Preemptible label is forbidden modify now.");
 }
 
 TEST_CASE("Room is asked for once all else allows it") {
   QuotaRig rig({.devices = true}, true), updates({.evaluate_update = true}, true);
   const auto asks = [](const Verdict& verdict) { return verdict.allowed && verdict.later != nullptr; };
-  CHECK(asks(rig.create(rig.pod("sub"))));
-  CHECK_FALSE(asks(rig.create(rig.pod("koordinator-default-quota"))));
+  CHECK(asks(rig.create(QuotaRig::pod("sub"))));
+  CHECK_FALSE(asks(rig.create(QuotaRig::pod("koordinator-default-quota"))));
   CHECK_FALSE(asks(rig.create("{}")));
-  CHECK(rig.create(rig.pod("nobody")).message == "elastic quota nobody not found");
-  CHECK(rig.create(rig.pod("twice")).message == "more than one elastic quota twice found");
-  const Verdict refused = rig.create(rig.pod("sub", "true", R"("koordinator.sh/gpu.shared":"2")"));
+  CHECK(rig.create(QuotaRig::pod("nobody")).message == "elastic quota nobody not found");
+  CHECK(rig.create(QuotaRig::pod("twice")).message == "more than one elastic quota twice found");
+  const Verdict refused = rig.create(QuotaRig::pod("sub", "true", R"("koordinator.sh/gpu.shared":"2")"));
   CHECK_FALSE(refused.allowed);
   CHECK(refused.later == nullptr);
-  CHECK_FALSE(asks(rig.change(rig.pod("sub"), rig.pod("tree"))));
-  CHECK(asks(updates.change(rig.pod("sub"), rig.pod("tree"))));
-  CHECK_FALSE(asks(updates.change(rig.pod("sub"), rig.pod("sub"))));
+  CHECK_FALSE(asks(rig.change(QuotaRig::pod("sub"), QuotaRig::pod("tree"))));
+  CHECK(asks(updates.change(QuotaRig::pod("sub"), QuotaRig::pod("tree"))));
+  CHECK_FALSE(asks(updates.change(QuotaRig::pod("sub"), QuotaRig::pod("sub"))));
 }
 
 TEST_CASE("Pods of a quota tree are kept on its nodes") {
@@ -259,7 +259,7 @@ TEST_CASE("Pods of a quota tree are kept on its nodes") {
   };
   PodMutating handler(std::move(parts));
   const auto kept = [&](std::string_view quota, std::string_view ns = "default") {
-    return rig.ask(handler, {.object = rig.pod(quota), .ns = ns}).object.find(R"("key":"pool")") !=
+    return rig.ask(handler, {.object = QuotaRig::pod(quota), .ns = ns}).object.find(R"("key":"pool")") !=
            std::string::npos;
   };
   CHECK(kept("tree"));

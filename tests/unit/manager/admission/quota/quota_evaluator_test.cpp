@@ -15,8 +15,6 @@
 namespace koord::manager {
 namespace {
 
-using testing::QuotaText;
-
 constexpr std::string_view kChild = "quota.scheduling.koordinator.sh/child-request",
                            kLimit = "quota.scheduling.koordinator.sh/admission";
 

@@ -10,7 +10,6 @@ namespace koord::manager {
 namespace {
 
 using testing::Answer;
-using testing::Asked;
 using testing::HandlerRig;
 using enum Operation;
 
