@@ -17,6 +17,15 @@ std::int64_t amount_of(ResourceId resource, const api::Quantity& quantity) {
   return resource == kCpu ? quantity.milli_value() : quantity.value();
 }
 
+/// What is summed up over many pods, quotas or trees is cut at what nobody has, so that sums of what anybody
+/// may write stay numbers: a pod's requests and a quota's min (1 PB, 10^12 CPUs), and what a tree has.
+constexpr std::int64_t kMostOfOne = 1'000'000'000'000'000, kMostOfTree = 100 * kMostOfOne;
+
+Amounts cut(Amounts amounts) {
+  for (Amount& each : amounts) each.amount = std::clamp<std::int64_t>(each.amount, 0, kMostOfOne);
+  return amounts;
+}
+
 }  // namespace
 
 QuotaBook::QuotaBook(const PluginContext& context, const ElasticQuotaArgs& args)
@@ -66,7 +75,7 @@ Amounts QuotaBook::requests(const api::Pod& pod) const {
   for (const auto& [name, quantity] : resources(pod))
     if (const auto found = numbers_.find(name.str()); found != numbers_.end())
       all.push_back({found->second, amount_of(found->second, quantity)});
-  return all;
+  return cut(std::move(all));
 }
 
 api::Quantity QuotaBook::quantity(ResourceId resource, std::int64_t amount) const {
@@ -169,7 +178,7 @@ void QuotaBook::put(const std::string& name, const Facts& facts) {
              .parent = facts.terms.parent,
              .is_parent = facts.terms.is_parent,
              .lends = facts.terms.lends,
-             .min = amounts(facts.min),
+             .min = cut(amounts(facts.min)),
              .max = amounts(facts.max),
              .weight = amounts(facts.terms.shared_weight)});
 }
@@ -209,7 +218,8 @@ void QuotaBook::set_totals() {
       for (const auto& [resource, quantity] : *facts.total) {
         const auto number = numbers_.find(resource.str());
         if (number == numbers_.end()) continue;
-        total.push_back({number->second, amount_of(number->second, quantity)});
+        total.push_back(
+            {number->second, std::clamp(amount_of(number->second, quantity), -kMostOfTree, kMostOfTree)});
         if (!facts.terms.ignores_default_tree) rest[number->second] -= total.back().amount;
       }
       trees_.find(id)->second->set_total(total);

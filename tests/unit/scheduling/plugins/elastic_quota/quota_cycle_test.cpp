@@ -290,5 +290,29 @@ TEST_CASE("a pod that is being deleted counts as the gates say: Koordinator's ro
   }
 }
 
+TEST_CASE("what nobody can have is cut, and the others have what is theirs") {
+  constexpr std::string_view kAll = "9223372036854775807";
+  QuotaWorld w;
+  w.put(make_quota("top", kAll, "0"));
+  for (const char* name : {"greedy", "too"})
+    w.put(make_quota(name, kAll, kAll, [&](api::ElasticQuota& q) {
+      below("top")(q);
+      q.spec.min["memory"] = q.spec.max["memory"] = api::Quantity::must(kAll);
+      q.metadata.labels[api::kQuotaLendsLabel] = "false";
+    }));
+  w.put(make_quota("honest", "10", "4"));
+  w.put(make_quota("lends", "10", "4"));
+  for (int i = 0; i < 4; ++i)
+    w.pod(fmt::format("huge-{}", i), "lends", kAll, [&](api::Pod& p) {
+      p.spec.containers[0].resources.requests["memory"] = api::Quantity::must(kAll);
+    });
+  w.pod("p", "honest", "4");
+  const auto decisions = w.run();
+  REQUIRE(decisions.size() == 5);
+  CHECK(decisions[4].kind() == Kind::bind);
+  // Of a sum that wraps round nothing would be left.
+  CHECK_THAT(decisions[3].message(), Catch::Contains("quotaName: lends, runtime: cpu:4,"));
+}
+
 }  // namespace
 }  // namespace koord::scheduling::test
