@@ -347,9 +347,10 @@ Task<> Writer::report_failure(Decision d, bool permitted) {
   for (const scheduling::FailureEventPlugin::Event& each :
        parts_.role.also_told(d.profile, *d.pod, d.message()))
     record(d, kube::EventType::warning, each.reason, "Scheduling", each.note);
-  const std::string_view reason = d.as<Decision::Failed>()  ? "SchedulerError"
-                                  : d.as<Decision::Gated>() ? "SchedulingGated"
-                                                            : "Unschedulable";
+  const Decision::Gated* const gated = d.as<Decision::Gated>();
+  const std::string_view reason = d.as<Decision::Failed>()                    ? "SchedulerError"
+                                  : gated != nullptr && !gated->unschedulable ? "SchedulingGated"
+                                                                              : "Unschedulable";
   const Placed placed(parts_.role, *d.pod);
   const std::shared_ptr<const api::Pod> pod = placed.pod();
   if (pod && pod->spec.node_name.empty() && parts_.role.may_write()) {

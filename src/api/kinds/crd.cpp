@@ -29,6 +29,7 @@
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/pod_group.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/api/types/storage_v1/csi_driver.hpp"
@@ -147,6 +148,7 @@ std::span<const Schema* const> custom_resources() {
                                        &schema<Reservation>(),
                                        &schema<ElasticQuota>(),
                                        &schema<ElasticQuotaProfile>(),
+                                       &schema<PodGroup>(),
                                        &schema<NodeMetric>(),
                                        &schema<NodeSlo>(),
                                        &schema<NodeResourceTopology>()};

@@ -122,7 +122,7 @@ bool Engine::tell_kept_out(std::vector<Decision>& out) {
     if (pod->place != Place::gated) continue;
     Decision& d = out.emplace_back();
     d.pod = pod->info.pod;
-    d.outcome = Decision::Gated{pod->told};
+    d.outcome = Decision::Gated{pod->told, pod->told_as_unschedulable};
     d.profile = pod->profile->scheduler_name;
     d.attempts = pod->attempts;
     d.first_attempt = pod->first_attempt;
@@ -341,9 +341,10 @@ void Engine::permit(QueuedPod& pod, Decision& d) {
   watch_.at("Permit");
   std::vector<PermitWaits::On> waits;
   for (const auto& p : pod.profile->permits) {
-    auto [status, timeout] = p.plugin->permit(attempt);
+    auto [status, timeout, may_be_long] = p.plugin->permit(attempt);
     if (status.code == StatusCode::wait) {
-      waits.push_back({p.index, std::min(timeout, PermitPlugin::kMaxWait), std::move(status.key)});
+      waits.push_back({p.index, may_be_long ? timeout : std::min(timeout, PermitPlugin::kMaxWait),
+                       std::move(status.key)});
     } else if (!status.ok()) {
       timed("Permit", status.code, *pod.profile, began);
       return fail(pod, d, p.index, "Permit", std::move(status));

@@ -199,8 +199,8 @@ std::string_view Engine::take_pod(std::shared_ptr<const api::Pod> pod) {
   forget_resources();
   if (transforms_) pod = transforms_->pod(std::move(pod));
   if (options_.foreign_nominations) follow_foreign(pod);
-  if (!every_pod_.empty() && !is_placeholder(*pod))
-    for (EveryPodPlugin* plugin : every_pod_)
+  for (EveryPodPlugin* plugin : every_pod_)
+    if (!is_placeholder(*pod) || plugin->counts_placeholders())
       is_finished(*pod) ? plugin->pod_left(*pod) : plugin->pod_seen(pod);
   std::string key = pod_key(*pod);
   auto it = pods_.find(key);
@@ -415,6 +415,7 @@ void Engine::kept_out(QueuedPod& pod, PluginIndex by) {
   if (pod.told == why && now - pod.told_at < kTellAgain) return;
   pod.told = std::move(why);
   pod.told_at = now;
+  pod.told_as_unschedulable = gate(pod, by).is_unschedulable(pod.info);
   if (std::exchange(pod.to_be_told, true)) return;
   // Who does not lead decides nothing, and tells nobody, for as long as that takes.
   if (kept_out_.size() > 2 * pods_.size() + 1024)
@@ -512,7 +513,12 @@ void Engine::take_placed(const PlacedKind& kind, const kube::Object& before, con
     const bool loses = pod && pod->spec.node_name.empty() && there.place == Place::bound;
     // What a pod is told from by others never changes; a placeholder's namespace may.
     const bool moves = pod && pod->metadata.namespace_ != there.info.pod->metadata.namespace_;
-    if (!pod || loses || moves) erase(known);
+    if (!pod || loses || moves) {
+      const std::shared_ptr<const api::Pod> gone = there.info.pod;
+      for (EveryPodPlugin* plugin : every_pod_)
+        if (plugin->counts_placeholders()) plugin->pod_left(*gone);
+      erase(known);
+    }
   }
   if (transforms_ && !now) transforms_->gone(meta);
   if (!pod) return drop_foreign(meta.uid);

@@ -15,23 +15,30 @@ bool in_queue(Place place) {
          place == Place::unschedulable;
 }
 
-Placements::Placed refused(StatusCode code, std::string why) { return {kNoRow, {code, std::move(why)}}; }
-
 }  // namespace
 
+/// Only pods of the trial are assumed while they are in the queue, or lead.
 bool GroupTrial::has(const QueuedPod& pod) const {
-  return std::ranges::any_of(placed_, [&](const Entry& entry) { return entry.pod == &pod; });
+  return pod.place == Place::assumed &&
+         std::ranges::any_of(placed_, [&](const Entry& entry) { return entry.pod == &pod; });
+}
+
+/// By somebody else than the plugin itself, whose group it may be that the others wait.
+bool GroupTrial::is_kept_out(const QueuedPod& pod) const {
+  return std::ranges::any_of(pod.profile->pre_enqueue, [&](const auto& gate) {
+    return gate.index != by_ && !gate.plugin->may_enqueue(pod.info);
+  });
 }
 
 Status GroupTrial::may_place(const QueuedPod* pod) const {
   if (pod == nullptr || pod->profile != leader_.profile)
     return {StatusCode::error, "it is no pod of the group's profile"};
   if (has(*pod)) return {StatusCode::error, "it has a place"};
-  if (pod != &leader_ && !in_queue(pod->place))
+  if (pod != &leader_ && !in_queue(pod->place) && (pod->place != Place::gated || is_kept_out(*pod)))
     return {StatusCode::unschedulable, "pod is not waiting to be scheduled"};
   if (pod->info.pod->metadata.deletion_timestamp) return {StatusCode::unschedulable, "pod is being deleted"};
   if (engine_.options_.extenders.in_nodes(*pod->info.pod))
-    return {StatusCode::unschedulable, "extenders have a say about the pod"};
+    return {StatusCode::skip, "extenders have a say about the pod"};
   return {};
 }
 
@@ -44,17 +51,23 @@ Placements::Placed GroupTrial::place(const api::Pod& object) {
 Placements::Placed GroupTrial::find_place(const api::Pod& object) {
   QueuedPod* const pod = engine_.find(object);
   if (Status may = may_place(pod); !may.ok()) return {kNoRow, std::move(may)};
-  if (auto refusal = engine_.first_refusal(*pod->profile, pod->info))
-    return {kNoRow, std::move(refusal->status)};
+  if (auto refusal = engine_.first_refusal(*pod->profile, pod->info)) {
+    if (!refusal->status.rejected()) return {kNoRow, std::move(refusal->status)};
+    Diagnosis why = engine_.diagnosis(*refusal);
+    why.rejectors |= mask_of(refusal->by);
+    return refuse(*pod, std::move(why), {});
+  }
   const MonoTime start = engine_.clock_.mono();
   Decision d{pod->info.pod, pod->profile->scheduler_name};
   ClassState& state = engine_.state_of(*pod->profile, pod->cls, pod->info);
   d.evaluated_nodes = static_cast<std::uint32_t>(engine_.nodes_.nodes());
   d.feasible_nodes = state.feasible();
   if (d.feasible_nodes == 0) {
-    const Diagnosis diagnosis = state.diagnose();
-    if (!diagnosis.error.empty()) return refused(StatusCode::error, diagnosis.error);
-    return refused(StatusCode::unschedulable, fit_error(diagnosis));
+    Diagnosis diagnosis = state.diagnose();
+    if (!diagnosis.error.empty()) return {kNoRow, {StatusCode::error, std::move(diagnosis.error)}};
+    auto detail =
+        refused_ ? nullptr : engine_.details_.refused(*pod->profile, state, diagnosis, engine_.clock_.mono());
+    return refuse(*pod, std::move(diagnosis), std::move(detail));
   }
   if (d.feasible_nodes > 1)
     if (Status status = engine_.before_score(*pod, state); !status.ok()) return {kNoRow, std::move(status)};
@@ -77,6 +90,13 @@ Placements::Placed GroupTrial::find_place(const api::Pod& object) {
   return {row, {}};
 }
 
+Placements::Placed GroupTrial::refuse(QueuedPod& pod, Diagnosis diagnosis,
+                                      std::shared_ptr<AttemptDetail> detail) {
+  Placed none{kNoRow, {StatusCode::unschedulable, fit_error(diagnosis)}};
+  if (!refused_) refused_ = Refused{&pod, diagnosis.rejectors, std::move(diagnosis), std::move(detail)};
+  return none;
+}
+
 void GroupTrial::roll_back(Mark to) {
   while (placed_.size() > to) {
     take_back(placed_.back());
@@ -97,6 +117,7 @@ void GroupTrial::commit(std::vector<Decision>& out) {
     pod.place = entry.from;
     engine_.queue_->take(pod);
     pod.place = Place::assumed;
+    if (!pod.first_attempt) pod.first_attempt = engine_.clock_.mono();
     entry.decision.attempts = pod.attempts;
     entry.decision.first_attempt = pod.first_attempt;
     pod.activated = false;
@@ -121,20 +142,50 @@ bool Engine::attempt_group(QueuedPod& pod, std::vector<Decision>& out) {
   if (by == groups.end() || pod.info.pod->metadata.deletion_timestamp || nodes_.nodes() == 0) return false;
   const MonoTime start = clock_.mono();
   watch_.begin(pod.info.pod, pod.profile->scheduler_name, start);
-  GroupTrial trial(*this, pod);
+  GroupTrial trial(*this, pod, by->index);
   Status status = by->plugin->place_group(pod.info, trial);
+  if (status.code == StatusCode::skip) {
+    watch_.end();
+    return false;
+  }
   if (status.ok() && !trial.has(pod)) status = {StatusCode::error, "the pod itself was given no place"};
   if (status.ok()) {
     trial.commit(out);
   } else {
     trial.roll_back(0);
-    Decision d{pod.info.pod, pod.profile->scheduler_name, pod.attempts, pod.first_attempt};
-    fail(pod, d, by->index, "PlaceGroup", std::move(status));
-    d.took = clock_.mono() - start;
-    out.push_back(std::move(d));
+    const std::optional<GroupTrial::Refused>& refused = trial.refused();
+    const bool rejected = status.rejected();
+    if (!rejected || !refused || refused->pod != &pod) {
+      Decision d{pod.info.pod, pod.profile->scheduler_name, pod.attempts, pod.first_attempt};
+      d.took = clock_.mono() - start;
+      const Diagnosis why{.nodes = nodes_.nodes(), .prefilter_message = status.message};
+      fail(pod, d, by->index, "PlaceGroup", std::move(status));
+      if (rejected) std::get<Decision::Unschedulable>(d.outcome).message = fit_error(why);
+      out.push_back(std::move(d));
+    }
+    if (rejected && refused) out.push_back(refuse_member(*refused, pod, by->index, start));
   }
   watch_.end();
   return true;
+}
+
+/// Of the group that was not placed, the one for which there is no node waits for what those who refused it
+/// wait for, and for what the group's plugin tells.
+Decision Engine::refuse_member(const RefusedMember& refused, const QueuedPod& leader, PluginIndex by,
+                               MonoTime start) {
+  QueuedPod& pod = *refused.pod;
+  if (&pod != &leader) queue_->take(pod);
+  if (!pod.first_attempt) pod.first_attempt = start;
+  Decision d{pod.info.pod, pod.profile->scheduler_name, pod.attempts, pod.first_attempt};
+  d.evaluated_nodes = static_cast<std::uint32_t>(nodes_.nodes());
+  d.detail = refused.detail;
+  d.outcome = Decision::Unschedulable{.message = fit_error(refused.diagnosis), .nominate = Symbol()};
+  pod.activated = false;
+  pod.rejectors = refused.rejectors | mask_of(by);
+  pod.rejector_key = {};
+  requeue(pod, Symbol());
+  d.took = clock_.mono() - start;
+  return d;
 }
 
 }  // namespace koord::scheduling

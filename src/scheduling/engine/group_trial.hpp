@@ -1,6 +1,8 @@
 // GroupTrial: pods that are placed together; see group_plugin.hpp.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "koord/scheduling/engine/engine.hpp"
@@ -8,12 +10,20 @@
 
 namespace koord::scheduling {
 
+/// Who found no place, and why.
+struct Engine::RefusedMember {
+  QueuedPod* pod;
+  PluginMask rejectors;
+  Diagnosis diagnosis;
+  std::shared_ptr<AttemptDetail> detail;
+};
+
 /// What is not committed is rolled back with it. Between two calls pods that have a place are assumed, with
 /// what is reserved for them, and still in their queue.
 class GroupTrial final : public Placements {
  public:
   /// `leader` is in no queue any more.
-  GroupTrial(Engine& engine, QueuedPod& leader) : engine_(engine), leader_(leader) {}
+  GroupTrial(Engine& engine, QueuedPod& leader, PluginIndex by) : engine_(engine), leader_(leader), by_(by) {}
   ~GroupTrial() override { roll_back(0); }
   GroupTrial(const GroupTrial&) = delete;
   GroupTrial& operator=(const GroupTrial&) = delete;
@@ -22,6 +32,9 @@ class GroupTrial final : public Placements {
   Mark mark() const override { return placed_.size(); }
   void roll_back(Mark to) override;
   bool has(const QueuedPod& pod) const;
+  /// The first that found no place because of the nodes, or of who admits pods.
+  using Refused = Engine::RefusedMember;
+  const std::optional<Refused>& refused() const { return refused_; }
   /// Their decisions, in the order in which they were placed.
   void commit(std::vector<Decision>& out);
 
@@ -34,12 +47,16 @@ class GroupTrial final : public Placements {
   };
   /// Why it cannot be placed here, whatever the nodes are like; success: it may.
   Status may_place(const QueuedPod* pod) const;
+  bool is_kept_out(const QueuedPod& pod) const;
   Placed find_place(const api::Pod& pod);
+  Placed refuse(QueuedPod& pod, Diagnosis diagnosis, std::shared_ptr<AttemptDetail> detail);
   void take_back(const Entry& entry);
 
   Engine& engine_;
   QueuedPod& leader_;
+  const PluginIndex by_;
   std::vector<Entry> placed_;
+  std::optional<Refused> refused_;
 };
 
 }  // namespace koord::scheduling

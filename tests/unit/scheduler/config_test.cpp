@@ -355,7 +355,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     std::string missing;
     const char* last_filters;
   };
-  const std::string kOthers = "DynamicResources Coscheduling";
+  const std::string kOthers = "DynamicResources";
   const Shipped kFiles[] = {
       {"scheduler/chart-v1.8.0.yaml", kOthers + " DeviceShare",
        "Reservation LoadAwareScheduling NodeNUMAResource SchedulingHint"},
@@ -381,8 +381,8 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     if (!profiles) FAIL(profiles.error().message());
     const scheduling::Profile* profile = &profiles->front();
     CHECK(joined(profile->missing) == shipped.missing);
-    // The chart's leaves it to Coscheduling, which is missing.
-    CHECK(names(*profile, profile->post_filters) == "Reservation ElasticQuota DefaultPreemption");
+    // The chart's leaves it to Coscheduling, which looks for no victims yet.
+    CHECK(names(*profile, profile->post_filters) == "Reservation Coscheduling ElasticQuota DefaultPreemption");
     CHECK(names(*profile, profile->filters) ==
           std::string("NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
                       "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread "

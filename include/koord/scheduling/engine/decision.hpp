@@ -77,6 +77,7 @@ struct Skipped {
 /// A plugin keeps it out of the queue; only to be told.
 struct Gated {
   std::string message = {};
+  bool unschedulable = false;  // as a pod for which there is no node
 };
 /// The extenders; the attempt goes on when they have answered. No question: there is no room to ask yet.
 struct Ask {

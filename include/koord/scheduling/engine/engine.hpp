@@ -230,6 +230,9 @@ class Engine final : public CycleControl, private CycleHooks {
   // Pods that are placed together (group_trial.cpp)
   friend class GroupTrial;
   bool attempt_group(QueuedPod& pod, std::vector<Decision>& out);
+  struct RefusedMember;
+  Decision refuse_member(const RefusedMember& refused, const QueuedPod& leader, PluginIndex by,
+                         MonoTime start);
 
   PluginIndex gate_of(const QueuedPod& pod) const;
   /// Of the plugin that keeps it out.

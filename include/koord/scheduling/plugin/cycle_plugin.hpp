@@ -133,11 +133,12 @@ class ReservedByRowPlugin {
 /// May let a pod wait, assumed on its node, before it is bound.
 class PermitPlugin {
  public:
-  /// As in kube-scheduler, whatever a plugin asks for.
+  /// As in kube-scheduler, unless a plugin says that it means more.
   static constexpr nanoseconds kMaxWait = std::chrono::minutes(15);
   struct Answer {
-    Status status;          // success, wait (those of one key wait as a group), rejected or error
-    nanoseconds timeout{};  // of a wait: it ends in a rejection
+    Status status;             // success, wait (those of one key wait as a group), rejected or error
+    nanoseconds timeout{};     // of a wait: it ends in a rejection
+    bool may_be_long = false;  // longer than kMaxWait
   };
   virtual ~PermitPlugin() = default;
   virtual Answer permit(PodAttempt& attempt) = 0;

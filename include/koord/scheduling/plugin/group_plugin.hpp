@@ -27,7 +27,7 @@ class Placements {
   virtual ~Placements() = default;
   /// Finds a node for a pod of the queue as if its turn had come after those that have a place: it counts on
   /// the row from now on, and what plugins keep account of is reserved. Where it stands in the queue is left
-  /// as it is. Nobody makes room for it, and pods that extenders have a say about have no place here.
+  /// as it is. Nobody makes room for it. skip: extenders have a say about the pod, which has no place here.
   virtual Placed place(const api::Pod& pod) = 0;
   virtual Mark mark() const = 0;
   /// As if the pods after so many had not been placed: what they took is free again.
@@ -41,8 +41,10 @@ class GroupPlugin {
   /// choice of a node. It costs little; it is asked of each pod of the profile.
   virtual bool leads_group(const PodInfo& pod) const = 0;
   /// Places the pod and whom else it likes. success, with a place for the pod: those that have one are bound,
-  /// each as far as its permit lets it, as one batch of decisions. Otherwise nothing has happened, and the
-  /// pod has failed for this reason; the others are where they were.
+  /// each as far as its permit lets it, as one batch of decisions. skip: the pod is tried by itself.
+  /// Otherwise nothing has happened, and the pod has failed for this reason; the first for which there was no
+  /// node has failed for that, and waits for what could undo it; the others are where they were. Pods that
+  /// the plugin alone keeps out of the queue (PreEnqueuePlugin) may be placed, too.
   virtual Status place_group(const PodInfo& pod, Placements& places) = 0;
 };
 

@@ -65,8 +65,7 @@ class SyncedPlugin {
 };
 
 /// Told on the engine's thread of every pod of the cluster, whoever schedules it and wherever it stands: who
-/// counts pods from the moment they are created. Before the engine itself looks at the change. What is placed
-/// and is no pod is not told of.
+/// counts pods from the moment they are created. Before the engine itself looks at the change.
 class EveryPodPlugin {
  public:
   virtual ~EveryPodPlugin() = default;
@@ -74,6 +73,8 @@ class EveryPodPlugin {
   virtual void pod_seen(const std::shared_ptr<const api::Pod>& pod) = 0;
   /// It is gone or has finished; perhaps it was never seen.
   virtual void pod_left(const api::Pod& pod) = 0;
+  /// Told of placeholders, too, which stand for what is placed and is no pod.
+  virtual bool counts_placeholders() const { return false; }
 };
 
 /// Told on the engine's thread of pods that leave it, of all profiles.

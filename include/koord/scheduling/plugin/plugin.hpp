@@ -41,6 +41,8 @@ class PreEnqueuePlugin {
   virtual bool may_enqueue(const PodInfo& pod) const = 0;
   /// What a pod is told that is kept out; empty: somebody else tells it.
   virtual std::string why_kept_out(const PodInfo& pod) const = 0;
+  /// True: it is told as of a pod that found no node, so that a cluster autoscaler counts it.
+  virtual bool is_unschedulable(const PodInfo& /*pod*/) const { return false; }
   /// What of the plugin's keeps the pod out, see RejectorKey.
   virtual Symbol kept_out_by(const PodInfo& /*pod*/) const { return {}; }
 };

@@ -49,6 +49,7 @@ struct QueuedPod {
   std::string told;
   MonoTime told_at{};
   bool to_be_told = false;
+  bool told_as_unschedulable = false;  // see PreEnqueuePlugin
   bool activated = false;  // a plugin wants it tried as soon as it has failed
   bool outdated = false;   // `info` and `cls` are of an older object than info.pod
   bool resized = false;    // it takes something else of its row than its object asks for (ResizePodPlugin)

@@ -1,5 +1,5 @@
 // CoschedulingArgs: their rows, and what is wrong with them in Koordinator's words.
-#include "scheduling/plugins/koordinator_args/coscheduling.hpp"
+#include "scheduling/plugins/coscheduling/args.hpp"
 
 #include "koord/api/schema/table.hpp"
 
@@ -29,8 +29,5 @@ KOORD_OBJECT(CoschedulingArgs, args_kind("CoschedulingArgs"),
                       "waiting-and-running."));
 
 }  // namespace coscheduling
-
-extern const PluginEntry kCoscheduling{.name = "Coscheduling",
-                                       .args = &args_type<coscheduling::CoschedulingArgs>};
 
 }  // namespace koord::scheduling

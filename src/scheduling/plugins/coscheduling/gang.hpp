@@ -1,0 +1,86 @@
+// What is known of gangs: members, gangs, and groups of gangs that are placed together.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "koord/api/koordinator/gang.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/symbol.hpp"
+
+namespace koord::api {
+struct Pod;
+}
+
+namespace koord::scheduling::coscheduling {
+
+struct Gang;
+
+/// A pod, or what stands for a reservation, of a gang.
+struct Member {
+  enum class Stage : std::uint8_t {
+    pending,  // without a node
+    assumed,  // on a node that it is not bound to yet: it waits for a permit, or is on its way
+    bound,
+  };
+  std::string key;  // pod_key()
+  std::shared_ptr<const api::Pod> pod;
+  Gang* gang = nullptr;
+  Stage stage = Stage::pending;
+  /// So many are bound by the decision that it was assumed with; 0: it is none yet, or it goes alone.
+  std::size_t decided = 0;
+};
+
+/// Gangs that are placed together, by what one of them says. It outlives the gangs that say it.
+struct Group {
+  std::string id;                  // gang_group_id(): what pods are told and are written
+  Symbol key;                      // the same, for RejectorKey
+  std::vector<std::string> gangs;  // "namespace/name"; the gang that says so among them
+  std::size_t users = 0;           // gangs that say so
+  std::size_t lacking = 0;         // of `gangs`: not there, unknown, or short of members
+  /// Once a member was bound: whoever follows is placed by itself, if the policy is once_satisfied.
+  bool satisfied = false;
+  /// Its members are not placed at once: extenders have a say about them.
+  bool one_by_one = false;
+  /// The only member that the queue has while the group is not satisfied; empty: none.
+  std::string representative;
+  /// Why it was not placed last, and what of that the others have been told, and when.
+  std::string failure, told;
+  MonoTime told_at{};
+  MonoTime lacks_since{};  // while it does
+
+  bool complete() const { return lacking == 0; }
+};
+
+struct Gang {
+  std::string id, ns, name;
+  /// Somebody has said how many are needed: its PodGroup, or its first pod.
+  bool known = false;
+  bool from_pod_group = false;
+  std::int32_t min = 0, total = 0;
+  nanoseconds wait{};
+  bool strict = true;
+  api::GangMatchPolicy policy = api::GangMatchPolicy::once_satisfied;
+  WallTime created{};
+  Group* group = nullptr;  // always there; alone in it while nobody says otherwise
+  std::size_t children = 0, bound = 0;
+  std::map<std::string_view, Member*> pending, assumed;  // by key
+  bool enough = false;                                   // as its groups count it
+
+  /// So many more have to be assumed at the same time.
+  std::int64_t needs() const {
+    auto have = static_cast<std::int64_t>(assumed.size());
+    if (policy == api::GangMatchPolicy::waiting_and_running) have += static_cast<std::int64_t>(bound);
+    if (policy == api::GangMatchPolicy::once_satisfied && group->satisfied) return 0;
+    return min - have;
+  }
+  /// Its members are not held back for one another any more.
+  bool is_free() const { return known && policy == api::GangMatchPolicy::once_satisfied && group->satisfied; }
+};
+
+}  // namespace koord::scheduling::coscheduling
