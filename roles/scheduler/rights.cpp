@@ -28,6 +28,7 @@ constexpr std::array kMine = {
     Right{"scheduling.koordinator.sh", "reservations", "delete get list patch watch"},
     Right{"scheduling.koordinator.sh", "reservations/status", "patch"},
     Right{"scheduling.sigs.k8s.io", "elasticquotas", "create list patch watch"},
+    Right{"scheduling.sigs.k8s.io", "podgroups", "list patch watch"},
     Right{"slo.koordinator.sh", "nodemetrics", "list watch"},
     Right{"storage.k8s.io", "csidrivers", "list watch"},
     Right{"storage.k8s.io", "csinodes", "list watch"},

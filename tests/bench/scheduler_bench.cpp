@@ -100,6 +100,10 @@ class Run {
       for (PluginSet* set : {&plugins.pre_filter, &plugins.post_filter, &plugins.reserve})
         set->enabled = {{"ElasticQuota", {}}};
     }
+    if (c.workload->gangs) {
+      Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
+      plugins.multi_point.enabled = {{"Coscheduling", {}}, {"DefaultPreBind", {}}};
+    }
     if (auto done = complete(config, plugin_table()); !done) throw std::runtime_error(done.error().message());
     auto profiles = build_profiles(config, plugin_table(), engine_.context());
     if (!profiles) throw std::runtime_error(profiles.error().message());

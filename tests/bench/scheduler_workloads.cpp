@@ -8,6 +8,7 @@
 
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/gang.hpp"
 #include "koord/api/koordinator/quota.hpp"
 #include "scheduling/plugins/reservation/rules/status.hpp"
 
@@ -141,6 +142,13 @@ void in_quota(api::Pod& pod, const Which& which) {
   pod.metadata.labels[api::kQuotaNameLabel] = quota_name(which.number % 1000, 3);
 }
 
+/// The last one may be short of pods, and waits.
+template <int size>
+void gang_of(api::Pod& pod, const Which& which) {
+  pod.metadata.annotations[api::kGangName] = fmt::format("gang-{}", which.number / size);
+  pod.metadata.annotations[api::kGangMin] = std::to_string(size);
+}
+
 constexpr std::string_view kVolumePlugins = "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone";
 constexpr std::string_view kEbs = "ebs.csi.aws.com";
 
@@ -221,6 +229,17 @@ constexpr Workload kWorkloads[] = {
      Reserved::no_plugin, false, 0},
     {"ElasticQuota, 1,000", "", 0.2, 2, 0, nullptr, nullptr, in_quota, false, false, 1000, Disk::none, 0, 0,
      Reserved::no_plugin, false, 1000},
+    // Five thousand nodes have 10,000 pods of gangs.
+    {"Gangs of 32", "", 0.2, 1.92, 0, nullptr, basic, gang_of<32>, false, false, 1000, Disk::none, 0, 0,
+     Reserved::no_plugin, false, -1, true},
+    {"Gangs of 1,000", "", 0.2, 2, 0, nullptr, basic, gang_of<1000>, false, false, 1000, Disk::none, 0, 0,
+     Reserved::no_plugin, false, -1, true},
+    {"Gangs of 3", "", 0.2, 1.8, 0, nullptr, basic, gang_of<3>, false, false, 1000, Disk::none, 0, 0,
+     Reserved::no_plugin, false, -1, true},
+    {"Gang of 9,000", "", 0.2, 1.8, 0, nullptr, basic, gang_of<9000>, false, false, 1000, Disk::none, 0, 0,
+     Reserved::no_plugin, false, -1, true},
+    {"Gangs, none", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 0, 0,
+     Reserved::no_plugin, false, -1, true},
 };
 
 const char* namespace_of(bool earlier) { return earlier ? "sched-0" : "sched-1"; }

@@ -82,6 +82,8 @@ struct Workload {
   /// ElasticQuota has a say, and there are so many quotas that have pods: 10 under each, three levels. None:
   /// all pods are the default quota's. Negative: the plugin has no say.
   int quotas = -1;
+  /// Coscheduling has a say.
+  bool gangs = false;
 };
 
 std::span<const Workload> workloads();

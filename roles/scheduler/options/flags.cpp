@@ -26,7 +26,7 @@ constexpr std::string_view kNoEffect = "accepted, without effect in this version
 constexpr std::string_view kNoBarrierPod =
                                "accepted, without effect: koord asks the API server what it may have missed, "
                                "and needs no pod for it",
-                           kOfTopology = "accepted, without effect yet: it comes with Coscheduling",
+                           kOfTopology = "accepted, without effect yet: it comes with ClusterNetworkTopology",
                            kOfAuditor = "accepted, without effect yet: it comes with the workload auditor";
 
 constexpr std::array<Flag, 10> kMiscFlags = {{
@@ -157,7 +157,7 @@ constexpr auto kFlags =
 
 // What comes with a later part, which the warning names.
 constexpr std::string_view kDevices = "Without effect yet: of DeviceShare.";
-constexpr std::string_view kGang = "Without effect yet: of Coscheduling.";
+constexpr std::string_view kInline = "Without effect: a strict gang is always decided as one, inline.";
 constexpr std::string_view kBarrier =
     "Without effect: a new leader always learns first what the one before wrote (--sync-hard-timeout).";
 constexpr std::string_view kOldServers =
@@ -243,9 +243,12 @@ constexpr FeatureGate kGates[] = {
      .stage = Stage::alpha,
      .help = "Pods that other schedulers have nominated to a node keep their room there from pods of a lower "
              "priority."},
-    {.name = "GangPendingPodsConditionPatch", .enabled = true, .stage = Stage::beta, .help = kGang},
-    {.name = "EnableInlineBatchSchedule", .enabled = false, .stage = Stage::alpha, .help = kGang},
-    {.name = "EnableBatchScheduleNodeSnapshot", .enabled = true, .stage = Stage::beta, .help = kGang},
+    {.name = "GangPendingPodsConditionPatch",
+     .enabled = true,
+     .stage = Stage::beta,
+     .help = "Of a gang that finds no place all pods hear why, and count as unschedulable."},
+    {.name = "EnableInlineBatchSchedule", .enabled = false, .stage = Stage::alpha, .help = kInline},
+    {.name = "EnableBatchScheduleNodeSnapshot", .enabled = true, .stage = Stage::beta, .help = kInline},
     {.name = "PriorityTransformer",
      .enabled = false,
      .stage = Stage::alpha,

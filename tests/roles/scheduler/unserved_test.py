@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What pods ask for and their profile does not serve: a gang waits and is told why, where the profile leaves NodeNUMAResource out
+"""What pods ask for and their profile does not serve: a pod with devices waits and is told why, where the profile leaves NodeNUMAResource out
 an LSR pod is bound and told, explain says both, and --bind-unserved-pods ends the waiting."""
 import os
 import subprocess
@@ -16,7 +16,8 @@ from sandbox import KOORD, wait_for  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
-GANG = ("the pod asks to be placed with its gang, which is the plugin Coscheduling's: koord does not have it yet")
+DEVICES = "the pod asks for devices, which is the plugin DeviceShare's: koord does not have it yet"
+HINT = {"scheduling.koordinator.sh/device-allocate-hint": "{}"}
 OWN_CPUS = ("the pod asks for CPUs of its own (LSE or LSR), which is the plugin NodeNUMAResource's: the profile leaves it out")
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -34,9 +35,9 @@ class Unserved(unittest.TestCase):
         self.kubeconfig = world.kubeconfig
         self.connection = kube_api.Api(world.kubeconfig).connect()
 
-    def create(self, name, labels):
+    def create(self, name, labels=None, annotations=None):
         self.connection.request("POST", PODS, {
-            "metadata": {"name": name, "labels": labels},
+            "metadata": {"name": name, "labels": labels or {}, "annotations": annotations or {}},
             "spec": {"schedulerName": "koord-scheduler",
                      "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}]}})
 
@@ -51,14 +52,14 @@ class Unserved(unittest.TestCase):
         return subprocess.run([KOORD, "explain", "pod", f"default/{name}", f"--kubeconfig={self.kubeconfig}", "--quiet", *flags],
                               capture_output=True, text=True, timeout=60, check=True).stdout
 
-    def test_a_gang_waits(self):
+    def test_a_pod_with_devices_waits(self):
         self.start()
-        self.create("gang", {"pod-group.scheduling.sigs.k8s.io": "ten"})
-        wait_for("an event", lambda: self.notes("gang", "FailedScheduling"))
-        self.assertIn(GANG, self.notes("gang", "FailedScheduling")[0])
-        self.assertFalse(self.is_bound("gang"))
-        self.assertIn(f"Note: {GANG}\n", self.explained("gang"))
-        self.create("plain", {})
+        self.create("device", annotations=HINT)
+        wait_for("an event", lambda: self.notes("device", "FailedScheduling"))
+        self.assertIn(DEVICES, self.notes("device", "FailedScheduling")[0])
+        self.assertFalse(self.is_bound("device"))
+        self.assertIn(f"Note: {DEVICES}\n", self.explained("device"))
+        self.create("plain")
         wait_for("a node", lambda: self.is_bound("plain"))
         wait_for("its event", lambda: self.notes("plain", "Scheduled"))
         self.assertEqual(self.notes("plain", "NotServed"), [])
@@ -76,10 +77,10 @@ class Unserved(unittest.TestCase):
 
     def test_nobody_waits_where_that_is_asked_for(self):
         self.start("--bind-unserved-pods")
-        self.create("gang", {"pod-group.scheduling.sigs.k8s.io": "ten"})
-        wait_for("a node", lambda: self.is_bound("gang"))
-        wait_for("an event", lambda: self.notes("gang", "NotServed"))
-        self.assertEqual(self.notes("gang", "NotServed"), [f"bound without it: {GANG}"])
+        self.create("device", annotations=HINT)
+        wait_for("a node", lambda: self.is_bound("device"))
+        wait_for("an event", lambda: self.notes("device", "NotServed"))
+        self.assertEqual(self.notes("device", "NotServed"), [f"bound without it: {DEVICES}"])
 
 
 if __name__ == "__main__":

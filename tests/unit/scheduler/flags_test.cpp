@@ -38,7 +38,7 @@ TEST_CASE("flags without effect are taken with a warning") {
       {"", {}}, owners);
   REQUIRE(line.has_value());
   REQUIRE(line->warnings.size() == 2);
-  CHECK(line->warnings[0].find("it comes with Coscheduling") != std::string::npos);
+  CHECK(line->warnings[0].find("it comes with ClusterNetworkTopology") != std::string::npos);
   CHECK(line->warnings[1].find("without effect") != std::string::npos);
 }
 

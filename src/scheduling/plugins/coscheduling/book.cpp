@@ -14,6 +14,7 @@ namespace koord::scheduling::coscheduling {
 namespace {
 
 constexpr std::string_view kPod = "Pod", kPodGroup = "PodGroup";
+constexpr std::string_view kTellsOthers = "GangPendingPodsConditionPatch";
 
 std::string gang_id(std::string_view ns, std::string_view name) { return fmt::format("{}/{}", ns, name); }
 
@@ -35,7 +36,9 @@ GangBook::GangBook(const PluginContext& context, const CoschedulingArgs& args)
       complaints_(context.shared.get<Complaints>()),
       plugin_(context.name),
       default_wait_(args.default_timeout ? args.default_timeout->value : std::chrono::minutes(10)),
-      default_policy_(policy_of(args)) {
+      default_policy_(policy_of(args)),
+      tells_others_(context.gates == nullptr || !context.gates->known(kTellsOthers) ||
+                    context.gates->enabled(kTellsOthers)) {
   context.objects.watch<api::PodGroup>().on_change(
       [this](const api::PodGroup* before, const api::PodGroup* now) { pod_group_changed(before, now); });
 }
@@ -411,6 +414,7 @@ void GangBook::wake(Group& group) {
 
 void GangBook::failed(Group& group, std::string why) {
   group.failure = std::move(why);
+  if (!tells_others_) return;
   const MonoTime now = clock_.mono();
   if (!group.told.empty() && now - group.told_at < kTellAgain) return;
   group.told = group.failure;

@@ -113,6 +113,7 @@ class GangBook {
   const std::string_view plugin_;
   const nanoseconds default_wait_;
   const api::GangMatchPolicy default_policy_;
+  const bool tells_others_;
   bool told_ = false;
   std::unordered_map<std::string, std::unique_ptr<Member>> members_;  // by key
   std::map<std::string, std::unique_ptr<Gang>, std::less<>> gangs_;   // by id

@@ -6,6 +6,7 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/base/text.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
+#include "scheduling/plugins/coscheduling/control/controller.hpp"
 #include "scheduling/plugins/coscheduling/describe.hpp"
 
 namespace koord::scheduling {
@@ -222,6 +223,11 @@ void Coscheduling::pod_seen(const std::shared_ptr<const api::Pod>& pod) {
 }
 void Coscheduling::pod_left(const api::Pod& pod) {
   if (tells_) book_.pod_left(pod);
+}
+
+std::unique_ptr<PluginController> Coscheduling::make_controller(kube::InformerSet& informers,
+                                                                kube::Client& client) {
+  return coscheduling::make_controller(informers, client);
 }
 
 std::optional<ServiceAnswer> Coscheduling::serve(const ServiceRequest& request) const {

@@ -41,6 +41,7 @@ class Coscheduling final : public Plugin,
                            public PreBindPlugin,
                            public PreBindReservationPlugin,
                            public PostBindPlugin,
+                           public ControllerPlugin,
                            public ServicePlugin {
  public:
   Coscheduling(const CoschedulingArgs& args, const PluginContext& context);
@@ -88,6 +89,9 @@ class Coscheduling final : public Plugin,
   void change_pod(PodAttempt& attempt, PodChanges& changes) override;
   void change_reservation(PodAttempt& attempt, PodChanges& changes) override { change_pod(attempt, changes); }
   void post_bind(PodAttempt& attempt) override { book_.post_bind(*attempt.pod.pod); }
+
+  std::unique_ptr<PluginController> make_controller(kube::InformerSet& informers,
+                                                    kube::Client& client) override;
 
   std::vector<std::string_view> service_paths() const override {
     return {"/gang/:namespace/:name", "/gangs"};
