@@ -27,7 +27,8 @@ ORIGINALS = {
         ("storage.k8s.io", "csistoragecapacities"): READ, ("storage.k8s.io", "storageclasses"): READ,
         ("slo.koordinator.sh", "nodemetrics"): READ, ("topology.node.k8s.io", "noderesourcetopologies"): EVERYTHING,
         ("scheduling.koordinator.sh", "reservations"): EVERYTHING, ("scheduling.koordinator.sh", "reservations/status"): EVERYTHING,
-        ("scheduling.sigs.k8s.io", "elasticquotas"): EVERYTHING, ("storage.k8s.io", "volumeattachments"): READ,
+        ("scheduling.sigs.k8s.io", "elasticquotas"): EVERYTHING, ("scheduling.sigs.k8s.io", "podgroups"): EVERYTHING,
+        ("storage.k8s.io", "volumeattachments"): READ,
         ("authentication.k8s.io", "tokenreviews"): "create", ("authorization.k8s.io", "subjectaccessreviews"): "create",
         ("coordination.k8s.io", "leases"): "create get update", ("events.k8s.io", "events"): "create patch update",
     },
@@ -49,6 +50,7 @@ MORE = {
 }
 # Rights that the default gates need, and an ordinary run seldom uses.
 RARE = {
+    ("koord-scheduler", "scheduling.sigs.k8s.io", "podgroups", "patch"): "a PodGroup's phase, where there are PodGroups",
     ("koord-scheduler", "", "pods/eviction", "create"): "a quota that uses more than it may (monitorAllQuotas)",
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
     ("koord-scheduler", "scheduling.koordinator.sh", "reservations", "get"): "after a write that conflicted: what it is by now",
