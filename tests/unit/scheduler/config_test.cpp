@@ -382,7 +382,8 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     const scheduling::Profile* profile = &profiles->front();
     CHECK(joined(profile->missing) == shipped.missing);
     // The chart's leaves it to Coscheduling, which looks for no victims yet.
-    CHECK(names(*profile, profile->post_filters) == "Reservation Coscheduling ElasticQuota DefaultPreemption");
+    CHECK(names(*profile, profile->post_filters) ==
+          "Reservation Coscheduling ElasticQuota DefaultPreemption");
     CHECK(names(*profile, profile->filters) ==
           std::string("NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts NodeResourcesFit "
                       "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone PodTopologySpread "
@@ -391,7 +392,7 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     CHECK(names(*profile, profile->scores) ==
           "TaintToleration NodeAffinity NodeResourcesFit VolumeBinding PodTopologySpread InterPodAffinity "
           "NodeResourcesBalancedAllocation "
-          "ImageLocality LoadAwareScheduling NodeNUMAResource Reservation");
+          "ImageLocality LoadAwareScheduling NodeNUMAResource Reservation Coscheduling");
     CHECK(names(*profile, profile->binds) == "Reservation DefaultBinder");
     // Batch resources count in the score, as the file says, and /configz shows it.
     CHECK(api::encode(config).find("kubernetes.io/batch-cpu") != std::string::npos);

@@ -16,6 +16,9 @@ namespace {
 constexpr std::string_view kPod = "Pod", kPodGroup = "PodGroup";
 constexpr std::string_view kTellsOthers = "GangPendingPodsConditionPatch";
 
+/// So many of those that come first are looked at for one that can be tried.
+constexpr std::size_t kLookAt = 32;
+
 std::string gang_id(std::string_view ns, std::string_view name) { return fmt::format("{}/{}", ns, name); }
 
 api::GangMatchPolicy policy_of(const CoschedulingArgs& args) {
@@ -410,6 +413,27 @@ void GangBook::wake(Group& group) {
       if (!group.representative.empty()) return;
     }
   }
+}
+
+void GangBook::hurry_all() {
+  for (const auto& [id, gang] : gangs_) {
+    if (gang->bound == 0 || static_cast<std::int64_t>(gang->bound) >= gang->min) continue;
+    for (const auto& [key, member] : gang->pending) hurry(*member);
+  }
+}
+
+std::shared_ptr<const api::Pod> GangBook::next_in_haste() {
+  for (std::size_t left = std::min(in_haste_.size(), kLookAt); left > 0; --left) {
+    std::shared_ptr<const api::Pod> pod = std::move(in_haste_.front());
+    in_haste_.pop_front();
+    const Member* const known = member(*pod);
+    if (known == nullptr || known->stage != Member::Stage::pending) continue;
+    const auto queued = cycle_.queued(*pod);
+    if (!queued) continue;
+    if (queued->place == Place::active) return pod;
+    in_haste_.push_back(std::move(pod));
+  }
+  return nullptr;
 }
 
 void GangBook::failed(Group& group, std::string why) {

@@ -66,6 +66,13 @@ class GangBook {
   /// Why the group was not placed. Its other members are told at once and then once in kTellAgain.
   void failed(Group& group, std::string why);
 
+  /// It comes before the queue's next once it may be tried: others of its gang are bound, or on their way.
+  void hurry(const Member& member) { in_haste_.push_back(member.pod); }
+  /// The same of all members whose gang is bound in part.
+  void hurry_all();
+  /// The next of these; nullptr: none may be tried now.
+  std::shared_ptr<const api::Pod> next_in_haste();
+
   /// What the group lacks, in Koordinator's words; `member` is who is told.
   std::string lack(const Group& group, const Member& member);
   /// By id.
@@ -119,6 +126,7 @@ class GangBook {
   std::map<std::string, std::unique_ptr<Gang>, std::less<>> gangs_;   // by id
   std::unordered_map<std::string, std::unique_ptr<Group>> groups_;    // by id
   std::map<std::string, std::set<Group*>, std::less<>> listed_;       // by gang's id: who counts it
+  std::deque<std::shared_ptr<const api::Pod>> in_haste_;
   std::deque<std::pair<MonoTime, std::string>> impatient_;  // when which group will have lacked long
 };
 

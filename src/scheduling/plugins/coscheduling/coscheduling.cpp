@@ -15,9 +15,6 @@ namespace coscheduling {
 
 namespace {
 
-/// So many of those that come first are looked at for one that can be tried.
-constexpr std::size_t kLookAt = 32;
-
 std::string in_quotes(std::string_view text) {
   std::string out;
   append_quoted(out, text);
@@ -73,26 +70,8 @@ Symbol Coscheduling::kept_out_by(const PodInfo& pod) const {
   return member != nullptr ? member->gang->group->key : Symbol();
 }
 
-std::shared_ptr<const api::Pod> Coscheduling::next_pod() {
-  for (std::size_t left = std::min(missing_.size(), kLookAt); left > 0; --left) {
-    std::shared_ptr<const api::Pod> pod = std::move(missing_.front());
-    missing_.pop_front();
-    const Member* const member = book_.member(*pod);
-    if (member == nullptr || member->stage != Member::Stage::pending) continue;
-    const auto queued = cycle_.queued(*pod);
-    if (!queued) continue;
-    if (queued->place == Place::active) return pod;
-    missing_.push_back(std::move(pod));
-  }
-  return nullptr;
-}
-
 void Coscheduling::all_synced() {
-  if (!tells_) return;
-  book_.each_gang([this](const Gang& gang, const std::vector<const Member*>&) {
-    if (gang.bound == 0 || static_cast<std::int64_t>(gang.bound) >= gang.min) return;
-    for (const auto& [key, member] : gang.pending) missing_.push_back(member->pod);
-  });
+  if (tells_) book_.hurry_all();
 }
 
 // The cycle
@@ -124,7 +103,7 @@ void Coscheduling::unreserve(PodAttempt& attempt) {
   const bool decided = member->decided != 0;
   book_.unreserve(pod);
   if (placing_) return;
-  if (decided) missing_.push_back(member->pod);
+  if (decided) book_.hurry(*member);
   if (is_held(*member) && member->gang->strict)
     cycle_.reject_all(book_.key(*member->gang->group),
                       fmt::format("Gang {} gets rejected due to Pod {} in Unreserve",

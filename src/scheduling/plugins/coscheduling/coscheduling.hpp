@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,7 +52,7 @@ class Coscheduling final : public Plugin,
   std::string why_kept_out(const PodInfo& pod) const override;
   Symbol kept_out_by(const PodInfo& pod) const override;
   bool is_unschedulable(const PodInfo& pod) const override;
-  std::shared_ptr<const api::Pod> next_pod() override;
+  std::shared_ptr<const api::Pod> next_pod() override { return book_.next_in_haste(); }
   Status admit(const PodInfo& pod) override;
   bool leads_group(const PodInfo& pod) const override;
   Status place_group(const PodInfo& pod, Placements& places) override;
@@ -111,8 +110,6 @@ class Coscheduling final : public Plugin,
   const NodeTable& nodes_;
   const PluginIndex index_;
   bool placing_ = false;
-  /// Members that come before all others in the queue: the rest of their gang is bound.
-  std::deque<std::shared_ptr<const api::Pod>> missing_;
 };
 
 }  // namespace koord::scheduling::coscheduling
