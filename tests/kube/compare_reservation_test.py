@@ -31,7 +31,8 @@ SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_RESERVATION_SEEDS",
 PROBES = int(os.environ.get("KOORD_COMPARE_RESERVATION_PROBES", "60"))
 NAMESPACE, SCHEDULER = "compare-reservations", "koord-scheduler"
 GPU, TIER = "example.com/gpu", "tier"
-# What koord does not have yet: all of them say something of every pod that finds no node.
+# What koord does not have yet, and ElasticQuota, whose words compare_quota_test.py compares: all of them say something of every pod
+# that finds no node.
 LATER = ["Coscheduling", "ElasticQuota", "DeviceShare"]
 LATE = 0.4  # seconds in which a scheduler hears of what the API server has said
 UIDS = ["00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"]
