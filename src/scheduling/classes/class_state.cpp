@@ -266,6 +266,16 @@ VerdictId ClassState::verdict(Row row) const {
   return LocalState::verdict_of(slots()[place(row)]);
 }
 
+void ClassState::verdicts(std::vector<VerdictId>& out) const {
+  out.resize(shared_.nodes.rows());
+  const auto slots = swept_ ? this->slots() : local_.slots();
+  if (local_.only_named() || slots.size() < out.size()) {
+    for (Row row = 0; row < out.size(); ++row) out[row] = verdict(row);
+  } else {
+    for (Row row = 0; row < out.size(); ++row) out[row] = LocalState::verdict_of(slots[row]);
+  }
+}
+
 std::int32_t ClassState::score(Row row) {
   if (!swept_ && std::ranges::none_of(scores_, &Score::asked)) return local_.score(row);
   rank();

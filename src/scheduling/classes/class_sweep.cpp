@@ -141,13 +141,18 @@ void ClassState::ask(const Filter& f) {
       kept += block.size();
       return;
     }
-    std::vector<std::int32_t>& slots = own_slots();
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      const Row row = block[i];
-      std::int32_t& slot = slots[place(row)];
+    // Which rows pass is anybody's guess: without branches.
+    std::int32_t* const slots = own_slots().data();
+    Row* const rest = s.kept.data();
+    const auto take = [&](std::size_t i, std::int32_t& slot) {
       slot = verdicts[i] == kPass ? slot : LocalState::slot_of(verdicts[i]);
-      s.kept[kept] = row;
+      rest[kept] = block[i];
       kept += slot >= 0;
+    };
+    if (local_.only_named()) {
+      for (std::size_t i = 0; i < block.size(); ++i) take(i, slots[place(block[i])]);
+    } else {
+      for (std::size_t i = 0; i < block.size(); ++i) take(i, slots[block[i]]);
     }
   });
   if (!all_pass) s.live = std::span(s.kept).first(kept);
@@ -177,14 +182,20 @@ std::optional<VerdictId> ClassState::yielding(Row row, const Symbol& job) {
   return trial.verdict();
 }
 
+/// Who yields to whom follows from the pod's priority and job.
+void ClassState::keep_yielding_for(const Symbol& job) {
+  if (yielding_priority_ != pod_->priority || yielding_job_ != job) yielding_.clear();
+  yielding_priority_ = pod_->priority;
+  yielding_job_ = job;
+  yielding_.resize(shared_.nodes.rows());
+}
+
 const std::optional<VerdictId>& ClassState::kept_yielding(Row row, const Symbol& job) {
-  if (row >= yielding_.size()) yielding_.resize(shared_.nodes.rows());
   Yielding& kept = yielding_[row];
   const std::uint64_t changes = shared_.nodes.changes(row), nominated = shared_.nominated->changes(row);
   const std::uint64_t delta = differs_ ? delta_version(row) : 0;
-  if (kept.row != changes || kept.nominated != nominated || kept.delta != delta ||
-      kept.priority != pod_->priority || kept.job != job)
-    kept = {changes, nominated, delta, pod_->priority, yielding(row, job), job};
+  if (kept.row != changes || kept.nominated != nominated || kept.delta != delta)
+    kept = {changes, nominated, delta, yielding(row, job)};
   return kept.verdict;
 }
 
@@ -196,6 +207,7 @@ void ClassState::each_yielding(F&& judged) {
   const bool keep = !reaches_over_rows();
   const Row own = keep ? shared_.nominated->row_of(*pod_) : kNoRow;
   const Symbol job = profile_.job_of(*pod_);
+  if (keep) keep_yielding_for(job);
   for (const Row row : shared_.nominated->rows()) {
     if (!shared_.nodes.node(row) || !local_.may_go(row) || is_out(row)) continue;
     judged(row, [&] { return keep && row != own ? kept_yielding(row, job) : yielding(row, job); });

@@ -147,14 +147,26 @@ std::string Preemptor::not_eligible(const PodAttempt& attempt) const {
 
 void Preemptor::list_rows(const PodAttempt& attempt, const Diagnosis& diagnosis) {
   rows_.clear();
-  const bool as_a_whole = !diagnosis.prefilter_message.empty();
-  if (as_a_whole && diagnosis.code != StatusCode::unschedulable) return;
-  for (Row row = 0; row < nodes_.rows(); ++row) {
-    if (!nodes_.node(row)) continue;
-    const VerdictId verdict = as_a_whole ? kPass : attempt.state().verdict(row);
-    if (verdict == kAbsent || verdicts_[verdict].unresolvable) continue;
-    if (!std::binary_search(attempt.hopeless.begin(), attempt.hopeless.end(), row)) rows_.push_back(row);
+  if (!diagnosis.prefilter_message.empty()) {  // said of all nodes alike
+    if (diagnosis.code != StatusCode::unschedulable) return;
+    for (Row row = 0; row < nodes_.rows(); ++row)
+      if (nodes_.node(row)) rows_.push_back(row);
+  } else {
+    attempt.state().verdicts(by_row_);
+    VerdictId last = kAbsent;
+    bool out = true;  // where `last` is said
+    for (Row row = 0; row < by_row_.size(); ++row) {
+      if (by_row_[row] != last) {
+        last = by_row_[row];
+        out = last == kAbsent || verdicts_[last].unresolvable;
+      }
+      if (!out) rows_.push_back(row);
+    }
   }
+  if (attempt.hopeless.empty()) return;
+  std::erase_if(rows_, [&](Row row) {
+    return std::binary_search(attempt.hopeless.begin(), attempt.hopeless.end(), row);
+  });
 }
 
 /// Where a placeholder was nominated, its object need not say. Who is tried for the first time since a start

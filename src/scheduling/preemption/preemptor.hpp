@@ -84,7 +84,8 @@ class Preemptor {
   Random random_{1};
   /// Pods whose victims are being asked to go, by uid; true: it was worth another attempt meanwhile.
   mutable std::unordered_map<std::string, bool> waiting_;
-  std::vector<Row> rows_;  // of the attempt: those that victims could make feasible
+  std::vector<Row> rows_;          // of the attempt: those that victims could make feasible
+  std::vector<VerdictId> by_row_;  // reused
 };
 
 }  // namespace koord::scheduling::preemption

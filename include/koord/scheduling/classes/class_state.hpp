@@ -44,6 +44,8 @@ class ClassState final : private SeenRows {
   // All of these are as of the last update().
   std::uint32_t feasible() const;
   VerdictId verdict(Row row) const;
+  /// The same of all rows, by row.
+  void verdicts(std::vector<VerdictId>& out) const;
   /// The weighted sum after normalisation; only for feasible rows.
   std::int32_t score(Row row);
   /// A best node, each of them with the same chance; kNoRow if none is feasible.
@@ -132,9 +134,7 @@ class ClassState final : private SeenRows {
   /// What a row says with the pods that are nominated to it, for as long as nothing changes of either.
   struct Yielding {
     std::uint64_t row = 0, nominated = 0, delta = 0;
-    std::int32_t priority = 0;  // of the pod that asks
     std::optional<VerdictId> verdict = {};
-    Symbol job = {};  // of the pod
   };
 
   void pre_filter();
@@ -166,6 +166,7 @@ class ClassState final : private SeenRows {
   void judge_with_nominated();
   void promote(Row row);
   std::optional<VerdictId> yielding(Row row, const Symbol& job);
+  void keep_yielding_for(const Symbol& job);
   const std::optional<VerdictId>& kept_yielding(Row row, const Symbol& job);
   template <class F>
   void each_yielding(F&& judged);
@@ -182,7 +183,9 @@ class ClassState final : private SeenRows {
   std::vector<Delta> deltas_;
   std::vector<Row> all_deltas_;  // of several plugins
   std::vector<Kept> kept_;
-  std::vector<Yielding> yielding_;  // by row, as far as it was asked
+  std::vector<Yielding> yielding_;  // by row, as far as it was asked, for pods of this priority and job
+  std::int32_t yielding_priority_ = 0;
+  Symbol yielding_job_;
 
   // Of this cycle.
   const PodInfo* pod_ = nullptr;

@@ -77,11 +77,6 @@ const Symbol* migrated_plugins(const NodeVolumes& node) {
 
 }  // namespace
 
-const NodeVolumes::Driver* NodeVolumes::driver(const Symbol& name) const {
-  const auto it = std::find_if(drivers.begin(), drivers.end(), [&](auto& d) { return d.name == name; });
-  return it != drivers.end() ? &*it : nullptr;
-}
-
 bool NodeVolumes::has(const Symbol& volume) const {
   return std::binary_search(volumes.begin(), volumes.end(), volume, BySymbol());
 }
@@ -201,10 +196,9 @@ void AttachedVolumes::count_unbound(const api::PersistentVolumeClaim& claim, Pod
 
 // What counts on a node
 
-const NodeVolumes& AttachedVolumes::on(Row row) {
+const NodeVolumes& AttachedVolumes::reckoned(Row row) {
   if (row >= rows_.size()) rows_.resize(nodes_.rows());
   NodeVolumes& node = rows_[row];
-  if (node.fresh) return node;
   node.csi = csi_nodes_.find({}, nodes_.name(row));
   node.drivers.clear();
   if (node.csi)

@@ -63,7 +63,11 @@ struct NodeVolumes {
   bool fresh = false;        // all of this but the pods
   bool stale = false;        // it was once, and changed since
 
-  const Driver* driver(const Symbol& name) const;
+  const Driver* driver(const Symbol& name) const {
+    for (const Driver& d : drivers)
+      if (d.name == name) return &d;
+    return nullptr;
+  }
   bool has(const Symbol& volume) const;
 };
 
@@ -79,7 +83,9 @@ class AttachedVolumes final : public ClusterObserver {
   static bool concerns(const api::Pod& pod);
   PodVolumes of(const api::Pod& pod) const;
   /// Valid until the next change.
-  const NodeVolumes& on(Row row);
+  const NodeVolumes& on(Row row) {
+    return row < rows_.size() && rows_[row].fresh ? rows_[row] : reckoned(row);
+  }
   /// As it would be with the view's pods.
   NodeVolumes as_in(const NodeView& view);
 
@@ -103,6 +109,7 @@ class AttachedVolumes final : public ClusterObserver {
   PodVolumes find(const api::Pod& pod, std::vector<Symbol>* read) const;
   void count_claim(const api::PersistentVolumeClaim& claim, std::vector<Symbol>* read, PodVolumes& out) const;
   void count_unbound(const api::PersistentVolumeClaim& claim, PodVolumes& out) const;
+  const NodeVolumes& reckoned(Row row);
   void read_pods(NodeVolumes& node, Row row);
   void reckon(NodeVolumes& node, Row row) const;
   void compare(const NodeVolumes& before, const NodeVolumes& now);
