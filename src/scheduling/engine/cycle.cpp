@@ -105,6 +105,7 @@ std::size_t Engine::schedule(std::size_t max, std::vector<Decision>& out) {
     }
     QueuedPod* pod = resume();
     if (pod == nullptr) pod = next();
+    while (pod != nullptr && refused_as_before(*pod)) pod = next();
     if (pod == nullptr) break;
     if (pod->profile->groups.empty() || !attempt_group(*pod, out)) out.push_back(attempt(*pod));
   }

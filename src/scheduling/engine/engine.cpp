@@ -105,6 +105,10 @@ void Engine::set_profiles(std::vector<Profile> profiles) {
           std::any_of(p.post_filters.begin(), p.post_filters.end(), is))
         followed_ |= e.plugin->events();
     }
+  for (const Profile& p : profiles_)
+    for (const auto& e : p.events)
+      if (std::ranges::any_of(p.admits, [&](const auto& a) { return a.index == e.index; }))
+        admit_events_ |= e.plugin->events();
   for (const Profile& p : profiles_) {
     timed_.insert(timed_.end(), p.timed.begin(), p.timed.end());
     for (const Profile::Named& named : p.plugins) {

@@ -30,6 +30,10 @@ Hint Engine::hint(const QueuedPod& pod, const ClusterEvent& event) {
 void Engine::move(const ClusterEvent& event, const std::shared_ptr<const void>& before,
                   const std::shared_ptr<const void>& now) {
   ++events_;
+  if (!event.about.key.empty())
+    ++key_events_[event.about];
+  else if (admit_events_.has(event.kind))
+    ++keyless_events_;
   queue_->retry_worth(event, clock_.mono(), [&](const QueuedPod& pod) { return hint(pod, event); });
   if (waits_.size() != 0 && followed_.has(event.kind)) meanwhile_.add({event, before, now});
 }

@@ -25,6 +25,15 @@ struct PodClass final : CacheMemory::Entry {
   bool shared;             // false: of one pod that could not be signed
   std::size_t weight = 0;  // about what it takes besides its state, in bytes
   std::list<PodClass*>::iterator idle;
+  /// For whose pods nobody was found to preempt when they were refused by key (admission.cpp).
+  struct InVain {
+    Symbol key;
+    PluginIndex by;
+    std::uint64_t events;  // of the key
+    std::int32_t priority;
+    bool preempts;  // false: its policy is Never
+  };
+  std::vector<InVain> in_vain = {};  // each key once, a few
 
  private:
   void drop() override { state.reset(); }

@@ -213,6 +213,9 @@ class Engine final : public CycleControl, private CycleHooks {
   std::optional<Refusal> first_refusal(const Profile& profile, const PodInfo& pod);
   Diagnosis diagnosis(const Refusal& refusal) const;
   bool admitted(QueuedPod& pod, Decision& d);
+  bool refused_as_before(QueuedPod& pod);
+  void note_in_vain(QueuedPod& pod, const Decision& d, PluginIndex by, const Symbol& key);
+  std::uint64_t key_events(const QueuedPod& pod, PluginIndex by, const Symbol& key) const;
   void tell_raised();
   void no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime now);
   void refused(QueuedPod& pod, Decision& d, Diagnosis diagnosis, std::function<ClassState&()> look);
@@ -283,6 +286,9 @@ class Engine final : public CycleControl, private CycleHooks {
   /// What plugins told in the present piece of work, in that order; each once.
   std::vector<std::pair<RejectorKey, std::string_view>> raised_;
   std::unordered_set<RejectorKey, RejectorKeyHash> raised_keys_;
+  std::unordered_map<RejectorKey, std::uint64_t, RejectorKeyHash> key_events_;  // how many each had
+  std::uint64_t keyless_events_ = 0;  // that may concern who is refused before any node is looked at
+  EventMask admit_events_;
   // Of all profiles.
   std::vector<TimedPlugin*> timed_;
   std::vector<ForgetPlugin*> forgetting_;

@@ -37,6 +37,8 @@ struct QueuedPod {
   PluginMask pending = 0;
   /// Of its only rejector: what of that plugin's it was, see RejectorKey; empty: nothing in particular.
   Symbol rejector_key;
+  /// Of its last refusal before any node was looked at, if it was told of it.
+  Symbol told_key = {};
   std::uint32_t attempts = 0;
   std::uint32_t unschedulable_count = 0;
   std::uint32_t error_count = 0;  // in a row

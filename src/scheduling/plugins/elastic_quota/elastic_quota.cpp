@@ -77,8 +77,12 @@ class ElasticQuota final : public Plugin,
         full_(context.verdicts.intern({context.index, false, {"Insufficient quotas"}})),
         preemptor_(context, kAllNodes, *this) {}
 
-  /// Classes are of what nodes are asked about; of quotas they are not.
-  bool sign(const PodInfo&, Signature&) const override { return true; }
+  /// Classes are of what nodes are asked about; of quotas they are not. Which limits of its quota hold, and
+  /// so whose going would help, is all that pods of a class and a quota may differ in.
+  bool sign(const PodInfo& pod, Signature& signature) const override {
+    signature.add(api::is_preemptible(pod.pod->metadata));
+    return true;
+  }
 
   Status admit(const PodInfo& pod) override {
     const bool preemptible = api::is_preemptible(pod.pod->metadata);

@@ -28,22 +28,36 @@ struct Rules {
   CycleControl* cycle = nullptr;
   std::set<std::string, std::less<>> used_up, shut;  // quotas, gangs
   StatusCode veto = StatusCode::unschedulable;
+  std::map<std::string, int, std::less<>> room;  // of a quota that counts: how many more
   std::size_t gang = 0;                          // how many are whole
   std::map<std::string, int, std::less<>> rank;  // by pod
   std::size_t admitted = 0, rows = 0, hints = 0;
 };
 
 /// Refuses pods of quotas that are used up.
-class Quota final : public Plugin, public AdmitPlugin, public NodeFilterPlugin, public EventPlugin {
+class Quota final : public Plugin,
+                    public AdmitPlugin,
+                    public NodeFilterPlugin,
+                    public ReservePlugin,
+                    public EventPlugin {
  public:
   explicit Quota(const PluginContext& context) { Rules::current->cycle = &context.cycle; }
   bool sign(const PodInfo&, Signature&) const override { return true; }
   Status admit(const PodInfo& pod) override {
     ++Rules::current->admitted;
     const Symbol quota = label_of(pod, "quota");
+    const auto left = Rules::current->room.find(quota.view());
+    if (left != Rules::current->room.end() && left->second <= 0)
+      return {StatusCode::unschedulable, "no room", quota};
     if (!Rules::current->used_up.contains(quota.view())) return {};
     return {Rules::current->veto, fmt::format("quota {} is used up", quota.view()), quota};
   }
+  Status reserve(PodAttempt& attempt) override {
+    const auto left = Rules::current->room.find(label_of(attempt.pod, "quota").view());
+    if (left != Rules::current->room.end()) --left->second;
+    return {};
+  }
+  void unreserve(PodAttempt&) override {}
   Depends filter_depends() const override { return Depends::pods; }
   Prepared prepare_filter(const PodInfo&) override { return {}; }
   VerdictId filter_node(PodState*, const NodeTable&, Row) const override {
@@ -181,6 +195,45 @@ TEST_CASE("a refusal is told as kube-scheduler's PreFilter tells it") {
   // Its label says another quota now.
   k.clock.advance(5s);
   k.engine.put_pod(changed(pod, [](api::Pod& p) { p.metadata.labels["quota"] = "free"; }));
+  CHECK(k.one().kind() == Kind::bind);
+}
+
+TEST_CASE("of the pods that wait for a quota as many are tried as fit, and one more") {
+  Keyed k("Quota");
+  k.room["q"] = 0;
+  for (int i = 0; i < 100; ++i) k.put(fmt::format("p{:02}", i), "quota", "q");
+  CHECK(k.count(Kind::unschedulable) == 100);
+  k.clock.advance(20s);
+  k.room["q"] = 3;
+  k.admitted = 0;
+  k.cycle->happened({"Quota", "q"}, "QuotaUpdate");
+  CHECK(names(k.run()) == "p00 p01 p02 p03");  // three bound, one told
+  CHECK(k.admitted == 100);
+  CHECK(k.engine.queue_sizes().unschedulable == 97);
+  // Those that were told nothing go on to wait for the quota, and are tried as often as others.
+  k.clock.advance(20s);
+  k.room["q"] = 100;
+  k.cycle->happened({"Quota", "q"}, "QuotaUpdate");
+  CHECK(k.count(Kind::bind) == 97);
+}
+
+TEST_CASE("who is above those that were refused, or new, is tried and told") {
+  Keyed k("Quota");
+  k.room["q"] = 0;
+  for (const char* name : {"a", "b"}) k.put(name, "quota", "q");
+  CHECK(names(k.run()) == "a b");
+  const auto above = make_pod("above", "1m", "1Ki", [](api::Pod& p) {
+    p.metadata.labels["quota"] = "q";
+    p.spec.priority = 10;
+  });
+  k.engine.put_pod(above);
+  CHECK(names(k.run()) == "above");
+  k.clock.advance(20s);
+  k.cycle->happened({"Quota", "q"}, "QuotaUpdate");
+  CHECK(names(k.run()) == "above");  // a and b have heard it
+  // Another object of it, and it is asked as if it were new.
+  k.clock.advance(20s);
+  k.engine.put_pod(changed(above, [](api::Pod& p) { p.metadata.labels["quota"] = "r"; }));
   CHECK(k.one().kind() == Kind::bind);
 }
 
