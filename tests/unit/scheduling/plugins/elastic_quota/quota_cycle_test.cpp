@@ -173,7 +173,7 @@ TEST_CASE("a pod that cannot be preempted has no more than its quota's min") {
         "0/1 nodes are available: Insufficient non-preemptible quotas, quotaName: a, min: cpu:2,memory:1Gi, "
         "nonPreemptibleUsed: cpu:1,memory:1Mi, pod's request: cpu:2,memory:1Mi, exceedDimensions: [cpu].");
   w.pod("r", "a", "2");
-  CHECK(w.outcomes() == "r bind, q waits");
+  CHECK(w.outcomes() == "q waits, r bind");
 }
 
 TEST_CASE("what is above a quota is asked where the arguments say so") {
