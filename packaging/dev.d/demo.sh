@@ -1,11 +1,14 @@
 # The demonstrations: co-location as a loop, on simulated clusters with and without it; with --reserve a pod that moves to room
-# that was kept for it.
+# that was kept for it; with --share two teams that share by quotas, and a gang that starts whole.
 
 verb_demo() {
   verb_build
-  if [[ ${1:-} == --reserve ]]; then
-    shift
-    exec python3 packaging/demo/reserve.py "$@"
-  fi
+  case ${1:-} in
+    --reserve | --share)
+      local which=${1#--}
+      shift
+      exec python3 "packaging/demo/$which.py" "$@"
+      ;;
+  esac
   exec python3 packaging/demo/demo.py "$@"
 }

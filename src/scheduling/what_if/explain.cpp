@@ -272,13 +272,17 @@ class Explaining {
     if (question_.exists) why_pending();
   }
 
-  /// Quotas, in their own words.
+  bool take(AdmitExplainPlugin::Admission said) {
+    for (std::string& sentence : said.summary) v_.summary.push_back(std::move(sentence));
+    return said.waits;
+  }
+
+  /// Quotas and gangs, in their own words.
   void ask_who_admits() {
     const PodInfo pod = make_pod_info(pod_, engine_.context().nodes.resources());
     for (const Profile::Named& named : profile_->plugins)
       if (auto* const plugin = dynamic_cast<AdmitExplainPlugin*>(named.plugin.get()))
-        for (std::string& sentence : plugin->explain_admission(pod))
-          v_.summary.push_back(std::move(sentence));
+        held_ = take(plugin->explain_admission(pod)) || held_;
   }
 
   /// What a pod that waits waits for, besides nodes.
@@ -297,12 +301,12 @@ class Explaining {
                                 [](const api::PodCondition& each) { return each.type == "PodScheduled"; });
     if (c == conditions.end()) {
       say("No scheduler has said anything about it yet{}.",
-          v_.feasible > 0 ? ": see whether one runs and holds its lease" : "");
+          v_.feasible > 0 && !held_ ? ": see whether one runs and holds its lease" : "");
     } else {
       say("The scheduler's last word about it (its condition {}, false for {}): {}: {}",
           is_placeholder(given_) ? "Scheduled" : "PodScheduled",
           ago(c->last_transition_time.wall(), question_.now), c->reason.view(), c->message.view());
-      if (v_.feasible > 0) say("That is not so any more: it is tried again within minutes.");
+      if (v_.feasible > 0 && !held_) say("That is not so any more: it is tried again within minutes.");
     }
     if (!given_.status.nominated_node_name.empty())
       say("It is nominated to {}: it waits for room there, most often for pods that were asked to go.",
@@ -419,6 +423,7 @@ class Explaining {
   const Profile* profile_;
   bool known_ = false;
   bool here_ = false;     // it fits where it is
+  bool held_ = false;     // a quota or a gang holds it back, whatever nodes there are
   Verdict refused_here_;  // else
   std::string what_;      // "Pod default/p"
   std::vector<std::string_view> rejecting_;

@@ -56,7 +56,10 @@ class Gangs(unittest.TestCase):
         lack = "memberGangs [default/g] child pod not collect enough"
         wait_for("an event about the missing one", lambda: any(lack in note for note in self.notes("g-1")))
         self.assertEqual(self.bound("g"), 0)
-        self.assertIn(lack, self.explained("g-0"))
+        explained = self.explained("g-0")
+        self.assertIn("It waits for its gang: the gang default/g starts with 3 pods, and has 2.", explained)
+        self.assertIn(lack, explained)
+        self.assertNotIn("That is not so any more", explained)
         wait_for("a phase", lambda: self.phase("g") == "Pending")
         self.create("g", [2])
         wait_for("all bound", lambda: self.bound("g") == 3)

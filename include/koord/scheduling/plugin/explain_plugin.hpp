@@ -69,12 +69,16 @@ std::string amounts_text(const api::ResourceList& amounts);
 
 }  // namespace explain
 
-/// Says in its own terms whether it admits a pod: a quota. Asked as the next one is.
+/// Says in its own terms whether it admits a pod: a quota, a gang. Asked as the next one is.
 class AdmitExplainPlugin {
  public:
   virtual ~AdmitExplainPlugin() = default;
-  /// Sentences. The engine does not know the pod.
-  virtual std::vector<std::string> explain_admission(const PodInfo& pod) = 0;
+  struct Admission {
+    std::vector<std::string> summary = {};  // sentences
+    bool waits = false;                     // for this, whatever nodes there are
+  };
+  /// The engine does not know the pod.
+  virtual Admission explain_admission(const PodInfo& pod) = 0;
 };
 
 /// Asked of an engine that holds a cluster and has decided nothing, on its thread, with time enough: whoever

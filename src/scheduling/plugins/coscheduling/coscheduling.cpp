@@ -8,6 +8,7 @@
 #include "koord/scheduling/cluster/placeholder.hpp"
 #include "scheduling/plugins/coscheduling/control/controller.hpp"
 #include "scheduling/plugins/coscheduling/describe.hpp"
+#include "scheduling/plugins/coscheduling/explain.hpp"
 
 namespace koord::scheduling {
 
@@ -211,6 +212,16 @@ std::unique_ptr<PluginController> Coscheduling::make_controller(kube::InformerSe
 
 std::optional<ServiceAnswer> Coscheduling::serve(const ServiceRequest& request) const {
   return describe(book_, request.path);
+}
+
+/// The book has it for as long as it is asked about.
+AdmitExplainPlugin::Admission Coscheduling::explain_admission(const PodInfo& pod) {
+  book_.pod_seen(pod.pod);
+  const Member* const member = book_.member(*pod.pod);
+  Admission said;
+  if (member != nullptr) said = explain(book_, *member);
+  book_.pod_left(*pod.pod);
+  return said;
 }
 
 }  // namespace coscheduling

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "koord/scheduling/plugin/explain_plugin.hpp"
 #include "koord/scheduling/plugin/group_plugin.hpp"
 #include "koord/scheduling/plugin/koordinator_points.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
@@ -41,7 +42,8 @@ class Coscheduling final : public Plugin,
                            public PreBindReservationPlugin,
                            public PostBindPlugin,
                            public ControllerPlugin,
-                           public ServicePlugin {
+                           public ServicePlugin,
+                           public AdmitExplainPlugin {
  public:
   Coscheduling(const CoschedulingArgs& args, const PluginContext& context);
 
@@ -96,6 +98,7 @@ class Coscheduling final : public Plugin,
     return {"/gang/:namespace/:name", "/gangs"};
   }
   std::optional<ServiceAnswer> serve(const ServiceRequest& request) const override;
+  Admission explain_admission(const PodInfo& pod) override;
 
  private:
   class Placing;

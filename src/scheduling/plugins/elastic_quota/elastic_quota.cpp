@@ -97,14 +97,14 @@ class ElasticQuota final : public Plugin,
     return judge(pod, place, requests, preemptible);
   }
 
-  std::vector<std::string> explain_admission(const PodInfo& pod) override {
+  Admission explain_admission(const PodInfo& pod) override {
     const Place place = book_.place_of(*pod.pod);
     if (place.tree == nullptr || is_placeholder(*pod.pod)) return {};
     const Amounts requests = book_.requests(*pod.pod);
     const bool preemptible = api::is_preemptible(pod.pod->metadata);
     const AsIfCreated created(place, requests, preemptible);
-    return explain_quota(book_, place, refusal(*place.tree, place.quota, requests, preemptible, rules_),
-                         rules_);
+    const auto why = refusal(*place.tree, place.quota, requests, preemptible, rules_);
+    return {explain_quota(book_, place, why, rules_), why.has_value()};
   }
 
   EventMask events() const override {
