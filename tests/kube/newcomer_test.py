@@ -67,8 +67,9 @@ class Newcomer(unittest.TestCase):
 
     def test_4_describe_explains_a_pod_that_fits_nowhere(self):
         self.kubectl.run("apply", "-f", "-", stdin=manifest(pod("huge", cpu="100000")))
-        message = (f"0/{NODES} nodes are available: {NODES} Insufficient cpu. preemption: "
-                   f"0/{NODES} nodes are available: {NODES} Preemption is not helpful for scheduling.")
+        # Koordinator's profile has two plugins that preempt, and each says so.
+        twice = ", ".join([f"preemption: 0/{NODES} nodes are available: {NODES} Preemption is not helpful for scheduling."] * 2)
+        message = f"0/{NODES} nodes are available: {NODES} Insufficient cpu. {twice}"
 
         def explained():
             text = self.kubectl.run("describe", "pod", "huge")

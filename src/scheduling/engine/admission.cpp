@@ -59,11 +59,6 @@ bool Engine::admitted(QueuedPod& pod, Decision& d) {
 // Thousands of pods may wait for one quota, and each pod of it that ends has all of them asked again: who is
 // like one that was refused and found nobody to preempt since the key's last event is asked, but no more.
 
-std::uint64_t Engine::key_events(const QueuedPod& pod, PluginIndex by, const Symbol& key) const {
-  const auto known = key_events_.find({pod.profile->plugin_name(by), key});
-  return keyless_events_ + (known != key_events_.end() ? known->second : 0);
-}
-
 void Engine::note_in_vain(QueuedPod& pod, const Decision& d, PluginIndex by, const Symbol& key) {
   constexpr std::size_t kMostKeys = 64;  // of a class
   const auto* said = std::get_if<Decision::Unschedulable>(&d.outcome);
@@ -72,7 +67,9 @@ void Engine::note_in_vain(QueuedPod& pod, const Decision& d, PluginIndex by, con
   std::vector<PodClass::InVain>& all = pod.cls->in_vain;
   if (all.size() >= kMostKeys) all.clear();
   const bool preempts = pod.info.pod->spec.preemption_policy != "Never";
-  const PodClass::InVain made{key, by, key_events(pod, by, key), pod.info.priority, preempts};
+  const auto since = refusing_.try_emplace({pod.profile->plugin_name(by), key}, refusals_ + 1).first;
+  refusals_ = std::max(refusals_, since->second);
+  const PodClass::InVain made{key, by, since->second, pod.info.priority, preempts};
   const auto known = std::ranges::find(all, key, &PodClass::InVain::key);
   if (known == all.end()) {
     all.push_back(made);
@@ -89,9 +86,10 @@ bool Engine::refused_as_before(QueuedPod& pod) {
     return false;
   const auto known = std::ranges::find(pod.cls->in_vain, key, &PodClass::InVain::key);
   if (known == pod.cls->in_vain.end() || known->priority < pod.info.priority ||
-      (!known->preempts && pod.info.pod->spec.preemption_policy != "Never") ||
-      known->events != key_events(pod, known->by, key))
+      (!known->preempts && pod.info.pod->spec.preemption_policy != "Never"))
     return false;
+  const auto since = refusing_.find({pod.profile->plugin_name(known->by), key});
+  if (since == refusing_.end() || since->second != known->since) return false;
   const std::optional<Refusal> refusal = first_refusal(*pod.profile, pod.info);
   forget_transformed();
   if (!refusal || refusal->by != known->by || !refusal->status.rejected() || refusal->status.key != key)

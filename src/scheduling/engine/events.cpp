@@ -31,9 +31,9 @@ void Engine::move(const ClusterEvent& event, const std::shared_ptr<const void>& 
                   const std::shared_ptr<const void>& now) {
   ++events_;
   if (!event.about.key.empty())
-    ++key_events_[event.about];
+    refusing_.erase(event.about);
   else if (admit_events_.has(event.kind))
-    ++keyless_events_;
+    refusing_.clear();
   queue_->retry_worth(event, clock_.mono(), [&](const QueuedPod& pod) { return hint(pod, event); });
   if (waits_.size() != 0 && followed_.has(event.kind)) meanwhile_.add({event, before, now});
 }

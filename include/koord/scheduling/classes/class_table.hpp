@@ -29,7 +29,7 @@ struct PodClass final : CacheMemory::Entry {
   struct InVain {
     Symbol key;
     PluginIndex by;
-    std::uint64_t events;  // of the key
+    std::uint64_t since;  // the key refuses pods
     std::int32_t priority;
     bool preempts;  // false: its policy is Never
   };

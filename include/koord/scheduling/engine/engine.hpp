@@ -215,7 +215,6 @@ class Engine final : public CycleControl, private CycleHooks {
   bool admitted(QueuedPod& pod, Decision& d);
   bool refused_as_before(QueuedPod& pod);
   void note_in_vain(QueuedPod& pod, const Decision& d, PluginIndex by, const Symbol& key);
-  std::uint64_t key_events(const QueuedPod& pod, PluginIndex by, const Symbol& key) const;
   void tell_raised();
   void no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime now);
   void refused(QueuedPod& pod, Decision& d, Diagnosis diagnosis, std::function<ClassState&()> look);
@@ -286,9 +285,10 @@ class Engine final : public CycleControl, private CycleHooks {
   /// What plugins told in the present piece of work, in that order; each once.
   std::vector<std::pair<RejectorKey, std::string_view>> raised_;
   std::unordered_set<RejectorKey, RejectorKeyHash> raised_keys_;
-  std::unordered_map<RejectorKey, std::uint64_t, RejectorKeyHash> key_events_;  // how many each had
-  std::uint64_t keyless_events_ = 0;  // that may concern who is refused before any node is looked at
-  EventMask admit_events_;
+  /// Keys that have refused pods since their last event, each with a number that it has had at no other time.
+  std::unordered_map<RejectorKey, std::uint64_t, RejectorKeyHash> refusing_;
+  std::uint64_t refusals_ = 0;
+  EventMask admit_events_;  // that may concern who is refused before any node is looked at
   // Of all profiles.
   std::vector<TimedPlugin*> timed_;
   std::vector<ForgetPlugin*> forgetting_;
