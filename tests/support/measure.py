@@ -17,6 +17,13 @@ TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 KOORD = os.environ.get("KOORD", os.path.join(TREE, "build", "koord"))
 
 
+def cpu_seconds(pid):
+    """Of a process that runs."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
 class Process:
     """A program under measurement; its output goes to a file that is shown when it fails."""
 
@@ -30,9 +37,7 @@ class Process:
     def cpu_seconds(self):
         if self.usage:
             return self.usage.ru_utime + self.usage.ru_stime
-        with open(f"/proc/{self.child.pid}/stat", encoding="utf-8") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        return cpu_seconds(self.child.pid)
 
     def peak_mib(self):
         return self.usage.ru_maxrss / 1024 if self.usage else self.of_status("VmHWM")
