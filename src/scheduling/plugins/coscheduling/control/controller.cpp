@@ -13,6 +13,7 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/kube/work_queue.hpp"
+#include "scheduling/plugin/work_off.hpp"
 #include "scheduling/plugins/coscheduling/control/status.hpp"
 
 namespace koord::scheduling::coscheduling {
@@ -123,24 +124,12 @@ void Controller::Run::changed(const kube::Change& change) {
 }
 
 Task<Result<>> Controller::Run::settle() {
-  for (;;) {
-    KOORD_CO_TRY(next, co_await work.next());
-    if (!next) co_return Result<>();
-    const Result<> done = co_await look_at(*next);
-    if (done) {
-      work.forget(*next);
-    } else if (done.error().code() == Code::cancelled) {
-      co_return done;
-    } else {
-      // A conflict is somebody's write that has not come here yet.
-      if (done.error().code() != Code::conflict)
+  return work_off(
+      work, [this](const Key& key) { return look_at(key); },
+      [this](const Key& key, const Error& error) {
         context.log.warn("a PodGroup's status could not be written: tried again with a backoff",
-                         kv("namespace", next->first), kv("podgroup", next->second),
-                         kv("error", done.error()));
-      work.retry(*next);
-    }
-    work.done(*next);
-  }
+                         kv("namespace", key.first), kv("podgroup", key.second), kv("error", error));
+      });
 }
 
 Task<Result<>> Controller::Run::look_at(const Key& key) {

@@ -18,6 +18,7 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/kube/work_queue.hpp"
+#include "scheduling/plugin/work_off.hpp"
 #include "scheduling/plugins/elastic_quota/control/gauges.hpp"
 
 namespace koord::scheduling::elastic_quota {
@@ -156,22 +157,12 @@ Task<Result<>> Controller::Run::hear() {
 }
 
 Task<Result<>> Controller::Run::settle() {
-  for (;;) {
-    KOORD_CO_TRY(next, co_await work.next());
-    if (!next) co_return Result<>();
-    const Result<> done = co_await look_at(*next);
-    if (done) {
-      work.forget(*next);
-    } else if (done.error().code() == Code::cancelled) {
-      co_return done;
-    } else {
-      context.log.warn("an ElasticQuota's status could not be written: tried again with a backoff",
-                       kv("namespace", next->first), kv("elasticquota", next->second),
-                       kv("error", done.error()));
-      work.retry(*next);
-    }
-    work.done(*next);
-  }
+  return work_off(
+      work, [this](const Key& key) { return look_at(key); },
+      [this](const Key& key, const Error& error) {
+        context.log.warn("an ElasticQuota's status could not be written: tried again with a backoff",
+                         kv("namespace", key.first), kv("elasticquota", key.second), kv("error", error));
+      });
 }
 
 Task<Result<>> Controller::Run::look_at(const Key& key) {

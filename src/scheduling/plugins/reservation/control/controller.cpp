@@ -15,6 +15,7 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/kube/work_queue.hpp"
+#include "scheduling/plugin/work_off.hpp"
 #include "scheduling/plugins/reservation/control/gauges.hpp"
 #include "scheduling/plugins/reservation/control/upkeep.hpp"
 #include "scheduling/plugins/reservation/rules/facts.hpp"
@@ -122,23 +123,12 @@ void Controller::Run::changed(const kube::Change& change) {
 }
 
 Task<Result<>> Controller::Run::settle() {
-  for (;;) {
-    KOORD_CO_TRY(next, co_await work.next());
-    if (!next) co_return Result<>();
-    const Result<> done = co_await look_at(*next);
-    if (done) {
-      work.forget(*next);
-    } else if (done.error().code() == Code::cancelled) {
-      co_return done;
-    } else {
-      // A conflict is somebody's write that has not come here yet.
-      if (done.error().code() != Code::conflict)
+  return work_off(
+      work, [this](const ReservationKey& key) { return look_at(key); },
+      [this](const ReservationKey& key, const Error& error) {
         context.log.warn("what became of a reservation could not be written: tried again with a backoff",
-                         kv("reservation", next->name), kv("error", done.error()));
-      work.retry(*next);
-    }
-    work.done(*next);
-  }
+                         kv("reservation", key.name), kv("error", error));
+      });
 }
 
 Task<Result<>> Controller::Run::look_at(const ReservationKey& key) {
