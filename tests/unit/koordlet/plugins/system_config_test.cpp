@@ -66,6 +66,24 @@ TEST_CASE("Settings of the machine are what the NodeSLO says, if they are in ran
   }
 }
 
+TEST_CASE("A kernel that is short of memory drops the names of its settings: what was found first goes back",
+          "[koordlet][system]") {
+  koord::testing::Tree tree;
+  const std::string journal = tree / "journal";
+  const bool restarted = GENERATE(false, true);
+  auto rig = std::make_unique<Rig>(journal);
+  rig->slo().watermark_scale_factor = 99;
+  rig->tick(1);
+  for (int i = 0; i < 30; ++i) {
+    ++rig->kernel.proc_inode;
+    rig->tick(1);
+    if (restarted && i == 15) rig->start();
+  }
+  CHECK(rig->now(kScale) == "99");
+  REQUIRE(rig->manager->cleanup(rig->inventory).has_value());
+  CHECK(rig->now(kScale) == "150");
+}
+
 TEST_CASE("The scheduler's settings, one feature at a time", "[koordlet][system]") {
   Rig rig;
   auto& slo = rig.slo();

@@ -62,6 +62,8 @@ class SimKernel final : public KernelFiles {
   /// Files of the whole machine, by their paths: "/sim/proc/sys/...", "/sim/sys/...", those of groups of
   /// resctrl ("/sim/sys/fs/resctrl/GROUP/schemata"), and what is asked over netlink ("netlink:eth0/...").
   std::map<std::string, std::string, std::less<>> settings;
+  /// The inode of what is below /proc/sys: the kernel counts on whenever it has dropped the name from its cache.
+  std::uint64_t proc_inode = 1;
   const std::map<std::string, Group>& groups() const { return groups_; }
   /// Of "HIERARCHY/GROUP/FILE"; in v2 of "GROUP/FILE".
   std::string path(const std::string& file) const { return root_.cgroup + file; }
@@ -195,7 +197,8 @@ class SimKernel final : public KernelFiles {
     ++looks;
     if (is_machines(path)) {
       const bool folder = path.starts_with("/sim/sys/fs/resctrl/") && settings.contains(path + "/schemata");
-      return settings.contains(path) || folder || path == "/sim/proc/sys/vm" ? 1 : 0;
+      const bool is_there = settings.contains(path) || folder || path == "/sim/proc/sys/vm";
+      return !is_there ? 0 : path.starts_with("/sim/proc/") ? proc_inode : 1;
     }
     if (const auto folder = groups_.find(split(path + "/x").first); folder != groups_.end())
       return folder->second.inode;
