@@ -156,8 +156,8 @@ void Targets::look(Target& target) {
     return;
   }
   if (is_missing(target)) set_fine(target);
-  // The machine's settings below /proc/sys are never made anew, but each gets another number whenever the kernel,
-  // short of memory, has dropped its name from the cache.
+  // The machine's settings below /proc/sys are never made anew, but each gets another number whenever the
+  // kernel, short of memory, has dropped its name from the cache.
   if (host::row(target.knob).domain == host::KnobDomain::proc_sys) return;
   if (inode == target.inode) return;
   if (std::exchange(target.inode, inode) == 0) return;

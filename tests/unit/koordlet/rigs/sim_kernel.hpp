@@ -62,7 +62,8 @@ class SimKernel final : public KernelFiles {
   /// Files of the whole machine, by their paths: "/sim/proc/sys/...", "/sim/sys/...", those of groups of
   /// resctrl ("/sim/sys/fs/resctrl/GROUP/schemata"), and what is asked over netlink ("netlink:eth0/...").
   std::map<std::string, std::string, std::less<>> settings;
-  /// The inode of what is below /proc/sys: the kernel counts on whenever it has dropped the name from its cache.
+  /// The inode of what is below /proc/sys: the kernel counts on whenever it has dropped the name from its
+  /// cache.
   std::uint64_t proc_inode = 1;
   const std::map<std::string, Group>& groups() const { return groups_; }
   /// Of "HIERARCHY/GROUP/FILE"; in v2 of "GROUP/FILE".
