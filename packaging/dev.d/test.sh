@@ -151,16 +151,26 @@ tier_vm_kernel() {
   run_check vm-kernel vm-kernel
 }
 
-tier_node() {
+# Those tests of the node tier that compare values, not times.
+tier_patient() {
+  say "== patient: what on real nodes and in virtual machines may take its time"
+  verb_build
+  run_meson_tests patient build --suite patient --num-processes 1
+}
+
+# Those that need the machine to themselves.
+tier_quiet() {
   say "== node: this kernel, a real node, and a virtual machine"
   verb_build
-  run_meson_tests node build --suite node --num-processes 1
+  run_meson_tests node build --suite node --no-suite patient --num-processes 1
   if [[ -n ${KOORDINATOR_BIN:-} ]]; then
     run_meson_tests compare build --suite compare --num-processes 1
   else
     say "node: nothing is compared with the originals: KOORDINATOR_BIN is not set"
   fi
 }
+
+tier_node() { tier_patient; tier_quiet; }
 
 # What need not run at each change: every hostile input under ASan, the attacks in full, the scheduler beside its oracle
 # for 100,000 random steps, every fuzzer for a minute. packaging/MEASURED.md says when it ran last.
@@ -174,17 +184,17 @@ tier_long() {
   say "for packaging/MEASURED.md: $(date -u +%F), $(git rev-parse --short HEAD 2>/dev/null || echo "no commit")"
 }
 
-# A cluster's tests mostly wait, the sanitizers' only compute. Beside one another they take the time of the longer; the
-# sanitizers give way, so that it is not the cluster that comes late.
-tier_kube_beside_sanitizers() {
-  local log kube
+# Tests of clusters and nodes mostly wait, the sanitizers' only compute. Beside one another they take the time of the
+# longer; the sanitizers give way, so that it is not the cluster that comes late.
+tier_waiting_beside_sanitizers() {
+  local log waiting
   verb_build >&2 # what both use is built before either begins
   log=$(mktemp)
-  (tier_kube) >"$log" 2>&1 &
-  kube=$!
+  (tier_kube; tier_patient) >"$log" 2>&1 &
+  waiting=$!
   # Tests that fail are in the ledger; a part that could not even begin is not, and is one failure.
   (renice -n 10 "$BASHPID" >/dev/null && tier_sanitized && tier_threads) || record sanitizers "$SECONDS" 0 0 1 0
-  wait "$kube" || record kube "$SECONDS" 0 0 1 0
+  wait "$waiting" || record waiting "$SECONDS" 0 0 1 0
   cat "$log" >&2
   rm -f "$log"
 }
@@ -228,7 +238,7 @@ print_ledger() {
 verb_test() {
   local tiers=("$@") tier
   if [[ ${tiers[*]} == --long ]]; then tiers=(long); fi
-  if [[ ${tiers[*]:-all} == all ]]; then tiers=(lint assets vm_kernel release kube_beside_sanitizers attack node); fi
+  if [[ ${tiers[*]:-all} == all ]]; then tiers=(lint assets vm_kernel release waiting_beside_sanitizers attack quiet); fi
   for tier in "${tiers[@]}"; do
     declare -F "tier_$tier" >/dev/null || { say "test: no tier '$tier'"; return 2; }
   done
