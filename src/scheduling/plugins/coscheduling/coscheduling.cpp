@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/base/text.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
@@ -125,11 +127,14 @@ PermitPlugin::Answer Coscheduling::permit(PodAttempt& attempt) {
   return {};
 }
 
-/// Those that are assumed now are bound together.
+/// Those that are assumed now are bound together. Who comes while they are on their way is none of them, and
+/// goes alone.
 void Coscheduling::decide(const Group& group) {
   const std::vector<Member*> members = book_.assumed(group);
+  const bool on_their_way =
+      std::ranges::any_of(members, [](const Member* member) { return member->decided != 0; });
   for (Member* member : members)
-    if (member->decided == 0) member->decided = members.size();
+    if (member->decided == 0) member->decided = on_their_way ? 1 : members.size();
 }
 
 void Coscheduling::change_pod(PodAttempt& attempt, PodChanges& changes) {

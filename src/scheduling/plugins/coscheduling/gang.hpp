@@ -32,7 +32,7 @@ struct Member {
   std::shared_ptr<const api::Pod> pod;
   Gang* gang = nullptr;
   Stage stage = Stage::pending;
-  /// So many are bound by the decision that it was assumed with; 0: it is none yet, or it goes alone.
+  /// So many are bound by the decision that it was assumed with; 1: it goes alone; 0: there is none yet.
   std::size_t decided = 0;
 };
 

@@ -42,8 +42,10 @@ void step(api::PodGroup& group, const GroupPods& pods, WallTime now) {
   status.running = pods.in("Running");
   status.scheduled = pods.bound();
   const bool enough = status.scheduled >= min;
+  // Also of who was placed before anybody had a look.
+  if ((!enough || status.phase == kPreScheduling) && !status.schedule_start_time)
+    status.schedule_start_time = api::Time(now);
   becomes(enough ? kScheduled : kScheduling);
-  if (!enough && !status.schedule_start_time) status.schedule_start_time = api::Time(now);
   if (enough && status.succeeded + status.running >= min) becomes(kRunning);
   if (status.failed != 0 && status.failed + status.running + status.succeeded >= min) becomes(kFailed);
   if (status.succeeded >= min) becomes(kFinished);

@@ -99,6 +99,18 @@ TEST_CASE("more pods than a gang needs are placed where they fit, and alone when
     if (d.kind() == Kind::bind) CHECK(d.as<Decision::Bind>()->changes == nullptr);
 }
 
+TEST_CASE("who comes while its gang is on its way to its nodes is bound alone") {
+  for (const Says& says : {Says(), kLoose}) {
+    Gangs world(1);
+    world.put("g", 4, 4, says);
+    CHECK(world.bound() == 4);
+    world.engine.put_pod(member("g", 4, 4, says));
+    CHECK(world.bound() == 1);
+    for (const Decision& d : world.last)
+      if (d.kind() == Kind::bind) CHECK(d.as<Decision::Bind>()->changes == nullptr);
+  }
+}
+
 TEST_CASE("a gang whose first pod fits nowhere goes without it, if the others are enough") {
   Gangs world(1);
   world.engine.put_pod(member("g", 0, 2, {}, "100"));
