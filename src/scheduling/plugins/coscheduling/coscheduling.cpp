@@ -94,7 +94,11 @@ Symbol Coscheduling::job_of(const PodInfo& pod) const {
 }
 
 Status Coscheduling::reserve(PodAttempt& attempt) {
+  const Member* const member = book_.member(*attempt.pod.pod);
+  if (member == nullptr) return {};
   book_.reserve(*attempt.pod.pod);
+  Group& group = *member->gang->group;
+  if (std::exchange(group.gave_up, false) && is_held(*member)) book_.changed(group);
   return {};
 }
 
@@ -107,7 +111,10 @@ void Coscheduling::unreserve(PodAttempt& attempt) {
   book_.unreserve(pod);
   if (placing_) return;
   if (decided) book_.hurry(*member);
-  if (is_held(*member) && member->gang->strict)
+  if (!is_held(*member)) return;
+  if (!member->gang->strict)
+    member->gang->group->gave_up = true;
+  else
     cycle_.reject_all(book_.key(*member->gang->group),
                       fmt::format("Gang {} gets rejected due to Pod {} in Unreserve",
                                   in_quotes(member->gang->id), in_quotes(pod.metadata.name)),

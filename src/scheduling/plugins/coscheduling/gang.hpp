@@ -47,6 +47,9 @@ struct Group {
   bool satisfied = false;
   /// Its members are not placed at once: extenders have a say about them.
   bool one_by_one = false;
+  /// A member that waited for others on its node has given it up: it is tried again with the next that finds
+  /// one.
+  bool gave_up = false;
   /// The only member that the queue has while the group is not satisfied; empty: none.
   std::string representative;
   /// Why it was not placed last, and what of that the others have been told, and when.

@@ -154,6 +154,13 @@ TEST_CASE("pods of a loose gang wait on their nodes, for as long as it says") {
     CHECK(world.message_of("g-000").find("rejected due to timeout") != std::string::npos);
     CHECK(world.message_of("g-001").find("rejected due to timeout") != std::string::npos);
   }
+  SECTION("and again with the one that comes last") {
+    world.wait(61min);
+    world.all();
+    world.engine.put_node(make_node("n1", "2", "64Gi"));
+    world.wait(20s);
+    CHECK(world.bound() == 3);
+  }
   SECTION("until there are enough") {
     world.engine.put_node(make_node("n1", "2", "64Gi"));
     world.wait(20s);
