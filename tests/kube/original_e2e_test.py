@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Koordinator's own end-to-end specs of reservations, host ports and memory nodes (KOORDINATOR_E2E names its binary, made with
-`go test -c ./test/e2e`), on a sandbox with koord's scheduler and the profile that Koordinator ships. Specs that are left
-out are named below."""
+"""Koordinator's own end-to-end specs of reservations, host ports, memory nodes and quotas (KOORDINATOR_E2E names its binary, made
+with `go test -c ./test/e2e`), on sandboxes with koord's scheduler and the profile that Koordinator ships, for quotas with koord's
+manager. Specs that are left out are named below."""
 import json
 import os
 import re
@@ -14,6 +14,9 @@ import reservations as of
 import schedulers
 
 from sandbox import KUBECTL, Kubectl, Sandbox
+
+sys.path.insert(0, os.path.join(schedulers.HERE, "..", "roles", "manager"))
+import quota_test as manager  # noqa: E402
 
 PROGRAM = os.environ.get("KOORDINATOR_E2E", "")
 SPECS = r"\] Reservation|HostPort|NodeNUMAResource"
@@ -30,6 +33,7 @@ LEFT_OUT = [
 EXPECTED = 25  # as many pass
 NODES = 3
 SECONDS = 540
+QUOTA_SPECS, QUOTAS_EXPECTED, QUOTA_SECONDS = r"\[quota\]", 6, 200
 
 
 def missing():
@@ -40,36 +44,59 @@ def missing():
     return None
 
 
-def main():
-    reason = missing()
-    if reason:
-        print(f"skipped: {reason}")
-        return 77
-    with Sandbox("--roles=", f"--nodes={NODES}", "--node-capacity=cpu=16,memory=32Gi,pods=110") as sandbox, \
-            tempfile.TemporaryDirectory() as folder:
+def run_specs(kubeconfig, specs, expected, seconds, *flags, scheduler="koord-scheduler"):
+    """koord's scheduler and the specs: so many have to pass, and none to fail."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = os.path.join(folder, "config.yaml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(of.configuration("manifest", kubeconfig, scheduler))
+        schedulers.KUBECONFIG = kubeconfig
+        process = schedulers.koord(f"--config={config}", *flags)
+        try:
+            done = subprocess.run(
+                [PROGRAM, "--ginkgo.no-color", f"--ginkgo.timeout={seconds}s", f"--ginkgo.focus={specs}",
+                 *(f"--ginkgo.skip={each}" for each in LEFT_OUT), f"-kubeconfig={kubeconfig}", "-provider=local",
+                 "-koordinator-component-namespace=koordinator-system", "-allowed-not-ready-nodes=1",
+                 "-system-pods-startup-timeout=10s", "-e2e-verify-service-account=false"],
+                cwd=folder, capture_output=True, text=True, errors="replace", timeout=seconds + 30, check=False)
+            process.alive()
+        finally:
+            process.end()
+    passed = re.search(r"(\d+) Passed", done.stdout)
+    assert done.returncode == 0 and passed and int(passed[1]) == expected, done.stdout[-6000:] + done.stderr[-2000:]
+    print(f"{passed[1]} of Koordinator's own specs pass: {specs}")
+
+
+def reservations_and_nodes():
+    with Sandbox("--roles=", f"--nodes={NODES}", "--node-capacity=cpu=16,memory=32Gi,pods=110") as sandbox:
         kubectl = Kubectl(sandbox.kubeconfig)
         kubectl.run("apply", "-f", os.path.join(of.PACKAGING, "manifests", "10-priority-classes.yaml"))
         # Two memory nodes each, as Koordinator's agent would report them.
         topologies = [of.topology(f"node-{i:04}", memory="16Gi") for i in range(NODES)]
         kubectl.run("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": topologies}))
-        config = os.path.join(folder, "config.yaml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(of.configuration("manifest", sandbox.kubeconfig))
-        schedulers.KUBECONFIG = sandbox.kubeconfig
-        scheduler = schedulers.koord(f"--config={config}")
-        try:
-            done = subprocess.run(
-                [PROGRAM, "--ginkgo.no-color", f"--ginkgo.timeout={SECONDS}s", f"--ginkgo.focus={SPECS}",
-                 *(f"--ginkgo.skip={each}" for each in LEFT_OUT), f"-kubeconfig={sandbox.kubeconfig}", "-provider=local",
-                 "-koordinator-component-namespace=koordinator-system", "-allowed-not-ready-nodes=1",
-                 "-system-pods-startup-timeout=10s", "-e2e-verify-service-account=false"],
-                cwd=folder, capture_output=True, text=True, errors="replace", timeout=SECONDS + 30, check=False)
-            scheduler.alive()
-        finally:
-            scheduler.end()
-    passed = re.search(r"(\d+) Passed", done.stdout)
-    assert done.returncode == 0 and passed and int(passed[1]) == EXPECTED, done.stdout[-6000:] + done.stderr[-2000:]
-    print(f"{passed[1]} of Koordinator's own specs pass")
+        run_specs(sandbox.kubeconfig, SPECS, EXPECTED, SECONDS)
+
+
+def quotas():
+    """Their pods name no scheduler."""
+    os.environ.pop("KOORD_KUBE_KUBECONFIG")  # a sandbox of its own
+    manager.GATES = "MultiQuotaTree=true"
+    rig = manager.QuotaTest("setUp")
+    try:
+        rig.setUp()
+        run_specs(rig.kubeconfig, QUOTA_SPECS, QUOTAS_EXPECTED, QUOTA_SECONDS, "--feature-gates=MultiQuotaTree=true,ElasticQuotaGuaranteeUsage=true",
+                  scheduler="default-scheduler")
+    finally:
+        rig.doCleanups()
+
+
+def main():
+    reason = missing()
+    if reason:
+        print(f"skipped: {reason}")
+        return 77
+    reservations_and_nodes()
+    quotas()
     return 0
 
 
