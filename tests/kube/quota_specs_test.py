@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What Koordinator's end-to-end specs say of quotas, on a real API server with a manager's webhooks and its controller of profiles,
-and a scheduler that runs the profile of its manifests: sums of mins, max, what is guaranteed, trees that profiles make, and the
-root of a tree that shows what it has given away."""
+"""What Koordinator's end-to-end specs say of quotas, and its user manual of quotas and gangs, on a real API server with a manager's
+webhooks and its controller of profiles, and a scheduler that runs the profile of its manifests: sums of mins, max, what is
+guaranteed, trees that profiles make, the root of a tree that shows what it has given away; the manual's examples."""
 import os
 import signal
 import sys
 import tempfile
+import time
 import unittest
 
 import reservations as of
@@ -25,9 +26,14 @@ ALL, HALF, MOST = {"cpu": "8", "memory": "16Gi"}, {"cpu": "4", "memory": "8Gi"},
 ONE = {"cpu": "1", "memory": "2Gi"}
 GATES = "MultiQuotaTree=true"
 SECONDS = 40
+# The manual's quota and its pods.
+LEAST, MOST_OF_IT, LITTLE = {"cpu": "10", "memory": "20Mi"}, {"cpu": "40", "memory": "40Gi"}, {"cpu": "40m", "memory": "40Mi"}
+GROUPS = f"/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/{NS}/podgroups"
 
 
-class Specs(unittest.TestCase):
+class Rig(unittest.TestCase):
+    more_gates = ""
+
     def setUp(self):
         manager.GATES = GATES
         self.manager = manager.QuotaTest("setUp")
@@ -43,7 +49,7 @@ class Specs(unittest.TestCase):
         self.addCleanup(config.close)
         config.write(of.configuration("manifest", schedulers.KUBECONFIG))
         config.flush()
-        self.scheduler = schedulers.koord(f"--config={config.name}", f"--feature-gates={GATES},ElasticQuotaGuaranteeUsage=true")
+        self.scheduler = schedulers.koord(f"--config={config.name}", f"--feature-gates={GATES}{self.more_gates}")
         self.addCleanup(self.scheduler.end)
 
     def quota(self, name, least, most, **labels):
@@ -74,6 +80,10 @@ class Specs(unittest.TestCase):
             wait_for(f"{name}'s {what}: {resources}", lambda: there() == amounts(resources), SECONDS)
         except AssertionError as error:
             raise AssertionError(f"{error}: it is {there()}") from None
+
+
+class Specs(Rig):
+    more_gates = ",ElasticQuotaGuaranteeUsage=true"
 
     def test_mins_below_a_parent_are_no_more_than_its_own(self):
         self.quota("parent", ALL, ALL, is_parent="true")
@@ -135,6 +145,66 @@ class Specs(unittest.TestCase):
         self.watch.wait_scheduled("one")
         self.assertEqual(self.watch.pods["one"]["spec"]["nodeName"], "node-0")
         self.says("child", "allocated", ONE)
+
+
+
+class Manual(Rig):
+    def example(self, number, **more):
+        return self.request("POST", PODS, of.pod(f"pod-example{number}", NS, LITTLE, **more))
+
+    def waits_whole_and_starts_whole(self, **more):
+        self.example(1, **more)
+        time.sleep(1)
+        self.assertFalse(self.watch.pods["pod-example1"]["spec"].get("nodeName"))
+        self.example(2, **more)
+        for name in ("pod-example1", "pod-example2"):
+            self.watch.wait_scheduled(name)
+        for item in self.watch.pods.values():
+            self.assertEqual(item["metadata"]["annotations"]["internal.scheduling.koordinator.sh/bind-gang-member-count"], "2")
+
+    def uses(self, name, resources):
+        def used():
+            return amounts((self.request("GET", f"{QUOTAS}/{name}").get("status") or {}).get("used") or {})
+        wait_for(f"{name} uses {resources}", lambda: used() == amounts(resources), SECONDS)
+
+    def test_a_gang_of_a_pod_group(self):
+        self.request("POST", GROUPS, {"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": {"name": "gang-example"},
+                                      "spec": {"minMember": 2, "scheduleTimeoutSeconds": 100}})
+        self.addCleanup(self.request, "DELETE", GROUPS)
+        self.waits_whole_and_starts_whole(labels={"pod-group.scheduling.sigs.k8s.io": "gang-example"})
+        for number in (1, 2):
+            self.request("PATCH", f"{PODS}/pod-example{number}/status", {"status": {"phase": "Running"}})
+        wait_for("the PodGroup's status", lambda: {"phase": "Running", "running": 2, "scheduled": 2}.items() <= (
+            self.request("GET", f"{GROUPS}/gang-example").get("status") or {}).items(), SECONDS)
+
+    def test_a_gang_of_annotations(self):
+        self.waits_whole_and_starts_whole(annotations={f"gang.scheduling.koordinator.sh/{key}": value for key, value in (
+            ("name", "gang-example"), ("min-available", "2"))})
+
+    def test_a_quota_by_label_and_by_namespace(self):
+        """A quota has the pods that name it, and those of the namespace that is called as it is."""
+        for name, labels in (("quota-example", {f"{PREFIX}name": "quota-example"}), (NS, {})):
+            made = self.quota(name, LEAST, MOST_OF_IT, parent="", is_parent="false")
+            self.assertEqual(made["metadata"]["labels"][f"{PREFIX}parent"], "koordinator-root-quota")
+            self.request("POST", PODS, of.pod(f"of-{name}", NS, LITTLE, labels=labels))
+            self.watch.wait_scheduled(f"of-{name}")
+            for what in ("request", "runtime"):
+                self.says(name, what, LITTLE)
+            self.says(name, "shared-weight", MOST_OF_IT)
+            self.uses(name, LITTLE)
+
+    def test_what_the_webhook_refuses(self):
+        self.quota("quota-parent-example", LEAST, MOST_OF_IT, is_parent="true")
+        below = {"parent": "quota-parent-example", "is_parent": "false"}
+        self.refused("POST", QUOTAS, manager.quota("quota-example", {"cpu": "20", "memory": "20Mi"}, MOST_OF_IT, **below), "checkMinQuotaSum")
+        self.refused("POST", QUOTAS, manager.quota("quota-example", LEAST, {**MOST_OF_IT, "test": "200"}, **below),
+                     "quota-parent-example's max keys are not the same with quota-example's")
+        self.refused("POST", PODS, of.pod("pod-example", NS, LITTLE, labels={f"{PREFIX}name": "quota-parent-example"}),
+                     "pod can not be linked to a parentQuotaGroup,quota:quota-parent-example, pod:pod-example")
+        self.quota("quota-child-example", LEAST, MOST_OF_IT, **below)
+        self.refused("POST", QUOTAS, manager.quota("quota-example", LEAST, MOST_OF_IT, parent="quota-child-example"),
+                     "quota-example has parentName quota-child-example but the parentQuotaInfo's IsParent is false")
+        self.refused("PATCH", f"{QUOTAS}/quota-parent-example", {"metadata": {"labels": {f"{PREFIX}is-parent": "false"}}}, "quota-parent-example")
 
 
 if __name__ == "__main__":
