@@ -98,9 +98,7 @@ class Cluster:
         for index, pool in enumerate(pools):
             most = self.slots[pool]
             minimum = self.random.randint(1, max(1, free[pool])) if self.chance(0.6) else self.random.randint(1, most + 2)
-            members = minimum + self.of(0, 0, 0, 0, -1, 1)
-            if policy == "only-waiting" or not strict:
-                members = min(members, minimum)  # of those beyond the original takes whom it meets in time
+            members = minimum + self.of(0, 0, 0, -1)  # those beyond the original takes at once or after minutes
             seconds = self.of(3, 4)
             annotations = {"waiting-time": f"{seconds}s"}
             if not strict:
