@@ -117,7 +117,7 @@ tier_release() {
   run_check static static-check
   # What clang does wrong with coroutines on two threads shows with optimisation only; the scheduler's oracles take ten
   # times the steps.
-  run_meson_tests optimised build async scheduler_reference scheduler_reference_reserved scheduler_reference_numa
+  run_meson_tests optimised build async scheduler_reference scheduler_reference_reserved scheduler_reference_numa scheduler_reference_shared
 }
 
 tier_attack() { run_check attack attack --short; }

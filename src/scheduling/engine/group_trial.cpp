@@ -105,8 +105,10 @@ void GroupTrial::roll_back(Mark to) {
 }
 
 void GroupTrial::take_back(const Entry& entry) {
+  engine_.takes_back_ = true;
   engine_.unreserve(*entry.pod);
   engine_.leave_node(*entry.pod);
+  engine_.takes_back_ = false;
   entry.pod->place = entry.from;
   engine_.nominator_.nominate(entry.pod->info, entry.nominated);
 }

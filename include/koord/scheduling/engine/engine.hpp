@@ -121,6 +121,7 @@ class Engine final : public CycleControl, private CycleHooks {
     return waits_.reject_all(key, message, nomination);
   }
   void happened(const RejectorKey& key, std::string_view label) override;
+  bool takes_back() const override { return takes_back_; }
   void resort(std::span<const std::shared_ptr<const api::Pod>> pods,
               const std::function<void()>& change) override;
   std::optional<Queued> queued(const api::Pod& pod) const override;
@@ -288,7 +289,8 @@ class Engine final : public CycleControl, private CycleHooks {
   /// Keys that have refused pods since their last event, each with a number that it has had at no other time.
   std::unordered_map<RejectorKey, std::uint64_t, RejectorKeyHash> refusing_;
   std::uint64_t refusals_ = 0;
-  EventMask admit_events_;  // that may concern who is refused before any node is looked at
+  bool takes_back_ = false;  // a group that found no room
+  EventMask admit_events_;   // that may concern who is refused before any node is looked at
   // Of all profiles.
   std::vector<TimedPlugin*> timed_;
   std::vector<ForgetPlugin*> forgetting_;

@@ -245,6 +245,10 @@ class CycleControl {
   /// lives forever. Told more than once in the same piece of work it happened once. Not from within
   /// worth_retrying(): that would be asked again for ever.
   virtual void happened(const RejectorKey& key, std::string_view label) = 0;
+  /// While plugins unreserve what they reserved in the same piece of work, for a group that is not placed:
+  /// nobody was refused in between but the group, and there is no more room than before. Who told of it would
+  /// have the group asked again, for ever.
+  virtual bool takes_back() const = 0;
   /// `change` changes what a QueueSortPlugin reads of these pods: each that is queued gets its new place. At
   /// once; not from within the QueueSortPlugin.
   virtual void resort(std::span<const std::shared_ptr<const api::Pod>> pods,

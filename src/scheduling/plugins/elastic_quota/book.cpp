@@ -108,12 +108,25 @@ void QuotaBook::object_changed(const api::ElasticQuota* before, const api::Elast
       return;
     known = std::move(facts);
   }
+  // Those above may lose what is used in it.
+  const std::vector<std::string> path = path_of(meta.name);
   apply(meta.name);
   // One of this name in a namespace of this name is that namespace's.
   place_pods(meta.name, {ns});
   if (listener_ == nullptr) return;
+  for (const std::string& above : path) listener_->quota_changed(above);
   listener_->quota_changed(meta.name);
   listener_->shares_changed();
+}
+
+/// The quotas above one that is there, as they are now.
+std::vector<std::string> QuotaBook::path_of(const std::string& name) const {
+  std::vector<std::string> path;
+  const Place place = find(name);
+  if (place.tree == nullptr) return path;
+  for (QuotaId up = place.tree->parent(place.quota); up != kNoQuota; up = place.tree->parent(up))
+    path.push_back(place.tree->name(up));
+  return path;
 }
 
 /// After a change of the objects of this name. Of several the first namespace's counts.

@@ -123,6 +123,7 @@ class QuotaBook final : public ClusterObserver {
   void count(Known& known);
   void assign(Known& known);
   void told_less(Place place) const;
+  std::vector<std::string> path_of(const std::string& name) const;
   bool is_ignored(const api::Pod& pod) const;
 
   const Clock& clock_;

@@ -39,7 +39,7 @@ void QuotaWaiters::refused(QuotaBook::Place place) {
 
 void QuotaWaiters::quota_changed(std::string_view name) {
   const auto known = waiting_.find(name);
-  if (known == waiting_.end()) return;
+  if (known == waiting_.end() || cycle_.takes_back()) return;
   waiting_.erase(known);
   cycle_.happened({plugin_, Symbol(name)}, kLabel);
 }

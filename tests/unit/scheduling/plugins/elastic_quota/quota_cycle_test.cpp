@@ -23,6 +23,22 @@ KubeSchedulerConfiguration QuotaWorld::configuration(std::string_view args, bool
 
 namespace {
 
+TEST_CASE(
+    "what is used below a quota that moves, or goes, is used above it no more: who waits there is asked") {
+  const bool goes = GENERATE(false, true);
+  QuotaWorld w;
+  w.put(make_quota("a", "4", "4"));
+  const auto child = w.put(make_quota("child", "4", "4", below("a")));
+  w.bound(w.pod("runs", "child", "3"));
+  w.pod("waits", "a", "2");
+  CHECK(w.outcomes() == "waits waits");
+  if (goes)
+    w.engine.remove_object(child);
+  else
+    w.put(make_quota("child", "4", "4"));
+  CHECK(w.outcomes() == "waits bind");
+}
+
 TEST_CASE("a pod waits for its quota, in Koordinator's words, and only that quota's pods are asked again") {
   QuotaWorld w;
   w.put(make_quota("a", "4", "4"));
