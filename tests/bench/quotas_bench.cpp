@@ -1,13 +1,22 @@
 // What quotas cost: a pod of one leaf changes and the leaf's runtime is asked for, a pod's check, and the
 // look at all of them for those whose status is another now (once a second, after any change), in a tree of
-// 10 quotas under each, four levels, and under one root alone. All ask for more than there is.
+// 10 quotas under each, four levels, and under one root alone. All ask for more than there is. Then an engine
+// with pods that wait for 100 quotas, when nodes come and every quota may use more.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <random>
 
 #include "koord/api/koordinator/quota.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
+#include "koord/base/manual_clock.hpp"
+#include "koord/scheduling/config/config.hpp"
+#include "koord/scheduling/engine/engine.hpp"
+#include "koord/scheduling/plugins.hpp"
 #include "scheduling/plugins/elastic_quota/check.hpp"
 #include "scheduling/plugins/elastic_quota/summarize.hpp"
 
@@ -90,6 +99,81 @@ struct Bench {
   std::vector<PodId> pods;
 };
 
+api::ResourceList cores(std::string_view cpu) { return {{"cpu", api::Quantity::must(cpu)}}; }
+
+struct Waiting {
+  static constexpr int kQuotas = 100, kPods = 10'000;
+
+  Waiting() {
+    KubeSchedulerConfiguration config;
+    Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
+    plugins.multi_point.enabled = {{"ElasticQuota", {}}};
+    plugins.post_filter.disabled = {{"*", {}}};
+    if (!complete(config, plugin_table())) std::abort();
+    auto profiles = build_profiles(config, plugin_table(), engine.context(), {});
+    if (!profiles) std::abort();
+    engine.set_profiles(std::move(*profiles));
+    clock.advance(std::chrono::seconds(100));
+    put_node("first", "100");
+    for (int i = 0; i < kQuotas; ++i) {
+      auto quota = std::make_shared<api::ElasticQuota>();
+      quota->metadata.name = fmt::format("q{}", i);
+      quota->metadata.namespace_ = "quotas";
+      quota->spec.min = cores("1");
+      quota->spec.max = cores("10000");
+      engine.put_object<api::ElasticQuota>(quota);
+    }
+  }
+  void put_node(std::string name, std::string_view cpu) {
+    auto node = std::make_shared<api::Node>();
+    node->metadata.name = std::move(name);
+    node->status.allocatable = cores(cpu);
+    node->status.allocatable["pods"] = api::Quantity::must("20000");
+    engine.put_node(node);
+  }
+  /// Each asks for more than its quota may use. Of `classes` shapes.
+  void put_pods(int classes) {
+    for (int i = 0; i < kPods; ++i) {
+      auto pod = std::make_shared<api::Pod>();
+      pod->metadata.name = fmt::format("p{}", i);
+      pod->metadata.namespace_ = "default";
+      pod->metadata.uid = fmt::format("uid-{}", i);
+      pod->metadata.labels[std::string(api::kQuotaNameLabel)] = fmt::format("q{}", i % kQuotas);
+      pod->spec.scheduler_name = "default-scheduler";
+      pod->spec.containers.emplace_back().resources.requests =
+          cores(fmt::format("{}m", 5000 + i / kQuotas % classes));
+      engine.put_pod(pod);
+    }
+  }
+  /// Those of which something is said.
+  std::size_t decide(Decision::Kind kind) {
+    std::vector<Decision> made;
+    engine.schedule(SIZE_MAX, made);
+    return static_cast<std::size_t>(
+        std::ranges::count_if(made, [&](const Decision& d) { return d.kind() == kind; }));
+  }
+  void report(int classes) {
+    put_pods(classes);
+    const std::size_t refused = decide(Decision::Kind::unschedulable);
+    clock.advance(std::chrono::seconds(20));
+    // Every quota may use more, and no pod as much as it asks for.
+    const double began = cpu_seconds();
+    put_node("second", "100");
+    clock.advance(std::chrono::milliseconds(100));
+    const std::size_t again = decide(Decision::Kind::unschedulable);
+    const double asked = cpu_seconds();
+    put_node("third", "100000");
+    clock.advance(std::chrono::milliseconds(100));
+    const std::size_t bound = decide(Decision::Kind::bind);
+    const double placed = cpu_seconds();
+    fmt::print("| {} | {} | {:.1f} | {} | {:.1f} | {} |\n", classes, refused, (asked - began) * 1e3, again,
+               (placed - asked) * 1e3, bound);
+  }
+
+  ManualClock clock;
+  Engine engine{clock, {}};
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -111,5 +195,9 @@ int main(int argc, char** argv) {
   flat.fill();
   flat.tree.set_total(four(30'000));
   flat.report("all under the root", std::max(rounds / 50, 1));
+  fmt::print(
+      "\n| shapes of pods | refused | all asked again in vain, ms | told | all placed, ms | bound |\n"
+      "|---|---|---|---|---|---|\n");
+  for (const int classes : {1, 100}) Waiting().report(classes);
   return 0;
 }
