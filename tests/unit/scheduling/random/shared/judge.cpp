@@ -36,7 +36,8 @@ void SharedWorld::tell(std::string_view about, const std::string& what) {
 }
 
 std::string SharedWorld::node_of(const std::string& pod) const {
-  if (const auto flight = flights_.find(pod); flight != flights_.end()) return flight->second;
+  for (const auto* decided : {&flights_, &permits_})
+    if (const auto at = decided->find(pod); at != decided->end()) return at->second;
   return pods_.at(pod)->spec.node_name.str();
 }
 
@@ -88,19 +89,23 @@ void SharedWorld::judge(const std::vector<Decision>& made) {
       tell(name, "it is decided about, and is not there");
       continue;
     }
-    if (d.kind() == Decision::Kind::wait)
-      tell(name, "it waits for a permit, as nobody of a strict gang has to");
+    const bool waited = permits_.erase(name) != 0, waits = d.kind() == Decision::Kind::wait;
+    if (waits && !is_loose(*d.pod)) tell(name, "it waits for a permit, as nobody of a strict gang has to");
     if (!d.preemption().victims.empty()) judge_preemption(d);
-    if (d.kind() != Decision::Kind::bind) {
+    if (!waits && d.kind() != Decision::Kind::bind) {
       told_[name] = d.message();
       ++met_[d.kind() == Decision::Kind::gated ? "pods gated" : "pods refused"];
       continue;
     }
     if (!node_of(name).empty()) tell(name, "it is decided about twice");
-    flights_[name] = d.node().str();
-    flying_[name] = d.pod;
+    (waits ? permits_ : flights_)[name] = d.node().str();
+    if (!waits) flying_[name] = d.pod;
     nodes.insert(d.node().str());
-    judge_admission(*pods_.at(name));
+    if (!waited) judge_admission(*pods_.at(name));
+    if (waits) {
+      ++met_["members that wait"];
+      continue;
+    }
     if (const std::string gang = gang_of(*d.pod); !gang.empty()) gangs.insert(gang);
     ++met_[gang_of(*d.pod).empty() ? "pods placed" : "members placed"];
   }
@@ -220,8 +225,10 @@ std::int64_t SharedWorld::room_for(const api::Pod& pod) const {
 void SharedWorld::check_settled() {
   if (!found_.empty()) return;
   if (!flights_.empty()) return tell("the cluster", "it decides and decides");
-  if (world_->engine.assumed() != 0) return tell("the engine", "it assumes a pod that nobody places");
-  if (world_->engine.waiting() != 0) return tell("the engine", "a pod waits for a permit");
+  if (world_->engine.assumed() != permits_.size())
+    return tell("the engine", "it assumes a pod that nobody places");
+  if (world_->engine.waiting() != permits_.size())
+    return tell("the engine", "a pod waits for a permit that is not known");
   std::map<std::string, std::vector<Pod>> waiting;  // by gang
   std::map<std::string, int> bound;
   for (const auto& [name, pod] : pods_) {
@@ -239,7 +246,7 @@ void SharedWorld::check_settled() {
     const int least = least_of(*members[0], groups_), missing = least - bound[gang];
     const bool alike =
         std::ranges::all_of(members, [&](const Pod& pod) { return quota_of(*pod) == quota_of(*members[0]); });
-    if (least == 0 || !alike || static_cast<int>(members.size()) < missing) continue;
+    if (least == 0 || !alike || is_loose(*members[0]) || static_cast<int>(members.size()) < missing) continue;
     if (room_for(*members[0]) >= std::max(missing, 1))
       tell(gang, fmt::format("{} members wait, it needs {} more, and as many fit: {}", members.size(),
                              missing, told_[members[0]->metadata.name]));

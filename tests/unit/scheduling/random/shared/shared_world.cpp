@@ -39,6 +39,8 @@ int least_of(const api::Pod& pod, const std::map<std::string, std::shared_ptr<co
   return at != groups.end() ? at->second->spec.min_member : 0;
 }
 
+bool is_loose(const api::Pod& pod) { return pod.metadata.annotations.contains(api::kGangMode); }
+
 std::int64_t cpu_of(const api::Pod& pod) {
   return pod.spec.containers[0].resources.requests.find("cpu")->milli_value();
 }
@@ -55,6 +57,7 @@ void SharedWorld::start() { world_ = std::make_unique<World>(configuration(), op
 void SharedWorld::restart() {
   done_ = "restart";
   write(false);
+  permits_.clear();
   start();
   std::vector<std::function<void()>> told;
   for (const auto& [name, node] : nodes_) told.push_back([this, n = node] { world_->engine.put_node(n); });
@@ -80,7 +83,7 @@ void SharedWorld::step() {
   decide();
   check_quotas();
   if (!chance(20)) return;
-  for (int i = 0; i < 5; ++i) pass_time();
+  for (int i = 0; i < 5 || (i < 10 && !flights_.empty()); ++i) pass_time();
   check_settled();
 }
 
@@ -182,10 +185,13 @@ void SharedWorld::add_gang() {
   if (pods_.size() >= kMostPods) return remove_some_pod();
   const std::string gang = fmt::format("g{}", ++gangs_), quota = chance(70) ? quota_name() : "";
   const int least = 1 + below(6), members = least + below(3) - (chance(10) ? 1 : 0);
-  const bool by_group = chance(50);
+  const bool by_group = chance(50), loose = !by_group && chance(30);
   const std::string cpu = std::to_string(1 + below(3));
   const std::int32_t priority = kPriorities[below(4)];
-  done_ = fmt::format("gang {}: {} of {}{}", gang, members, least, by_group ? " by PodGroup" : "");
+  done_ = fmt::format("gang {}: {} of {}{}", gang, members, least,
+                      by_group ? " by PodGroup"
+                      : loose  ? ", loose"
+                               : "");
   if (by_group && chance(70)) {
     auto group = std::make_shared<api::PodGroup>();
     group->metadata.namespace_ = "default";
@@ -203,6 +209,10 @@ void SharedWorld::add_gang() {
       } else {
         p.metadata.annotations[api::kGangName] = gang;
         p.metadata.annotations[api::kGangMin] = std::to_string(least);
+        if (loose) {
+          p.metadata.annotations[api::kGangMode] = "NonStrict";
+          p.metadata.annotations[api::kGangWaitingTime] = "15s";
+        }
       }
       p.spec.priority = priority;
     }));
@@ -252,6 +262,7 @@ void SharedWorld::remove_pod(const std::string& name) {
   const Pod gone = pods_.at(name);
   const std::string gang = gang_of(*gone);
   pods_.erase(gone->metadata.name);
+  permits_.erase(gone->metadata.name);
   world_->engine.remove_pod(*gone);
   // A gang that nobody is of any more is another one when it comes again.
   if (std::ranges::none_of(pods_, [&](const auto& each) { return gang_of(*each.second) == gang; }))

@@ -86,6 +86,7 @@ class SharedWorld {
   // What the engine has decided, and nobody has written.
   std::map<std::string, std::string> flights_;  // the node, by pod
   std::map<std::string, Pod> flying_;           // as it was decided
+  std::map<std::string, std::string> permits_;  // the node of who waits there for others of a loose gang
   std::map<std::string, int> ever_bound_;       // by gang
   std::map<std::string, std::string> told_;     // why it waits, as was said last
   int made_ = 0, gangs_ = 0, steps_ = 0;
@@ -97,6 +98,7 @@ class SharedWorld {
 /// Of a pod's gang, empty: it is in none; and how many of it are needed, 0: nobody says.
 std::string gang_of(const api::Pod& pod);
 int least_of(const api::Pod& pod, const std::map<std::string, std::shared_ptr<const api::PodGroup>>& groups);
+bool is_loose(const api::Pod& pod);        // of a gang that is not strict
 std::int64_t cpu_of(const api::Pod& pod);  // milli
 
 }  // namespace koord::scheduling::test
