@@ -256,6 +256,7 @@ KindRules builtin_rules(std::string_view group, std::string_view resource) {
       {"events", event_rules()},
       {"leases", lease_rules()},
       {"priorityclasses", priority_class_rules()},
+      {"workloads", gang_workload_rules()},
       {"deployments", deployment_rules()},
       {"replicasets", replica_set_rules()},
       {"statefulsets", stateful_set_rules()},

@@ -130,6 +130,20 @@ void validate_tolerations(const json::Value* list, const FieldPath& path, Status
   }
 }
 
+// Of Kubernetes' own gangs: a Workload's group.
+void validate_gang(const json::Value& spec, const FieldPath& path, StatusCauses& errors) {
+  if (const json::Value* ref = find(spec, "workloadRef")) {
+    const FieldPath at = path.field("workloadRef");
+    const auto check = [&](const char* field, auto&& rule) {
+      const std::string_view name = text_at(*ref, field);
+      add_errors(rule(name), at.field(field).text(), name, errors);
+    };
+    check("name", &api::check_dns1123_subdomain);
+    check("podGroup", &api::check_dns1123_label);
+    if (!text_at(*ref, "podGroupReplicaKey").empty()) check("podGroupReplicaKey", &api::check_dns1123_label);
+  }
+}
+
 }  // namespace
 
 void default_pod_spec(json::Value& spec, json::Arena& arena) {
@@ -168,6 +182,7 @@ void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCau
   validate_tolerations(find(spec, "tolerations"), path.field("tolerations"), errors);
   if (std::string_view node = text_at(spec, "nodeName"); !node.empty())
     add_errors(api::check_dns1123_subdomain(node), at("nodeName"), node, errors);
+  validate_gang(spec, path, errors);
   if (auto grace = int_at(spec, "terminationGracePeriodSeconds"); grace && *grace < 0)
     errors.invalid_raw(at("terminationGracePeriodSeconds"), fmt::to_string(*grace),
                        "must be greater than or equal to 0");

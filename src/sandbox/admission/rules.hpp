@@ -15,6 +15,8 @@ KindRules namespace_rules();
 KindRules event_rules();
 KindRules lease_rules();
 KindRules priority_class_rules();
+/// Of Kubernetes' own gangs, 1.35's Workload.
+KindRules gang_workload_rules();
 KindRules deployment_rules();
 KindRules replica_set_rules();
 KindRules stateful_set_rules();

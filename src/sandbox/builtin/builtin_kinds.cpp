@@ -64,6 +64,7 @@ const std::vector<Row>& rows() {
   {"resource.k8s.io", "v1", "resourceclaims", "resourceclaim", "ResourceClaim", kNs, {}, {}, kStatus},
   {"resource.k8s.io", "v1", "resourceclaimtemplates", "resourceclaimtemplate", "ResourceClaimTemplate", kNs, {}, {}},
   {"resource.k8s.io", "v1", "resourceslices", "resourceslice", "ResourceSlice", kCluster, {}, {}, false, false, kGen},
+  {"scheduling.k8s.io", "v1alpha1", "workloads", "workload", "Workload", kNs, {}, {}, false, false, kGen},
   {"scheduling.k8s.io", "v1", "priorityclasses", "priorityclass", "PriorityClass", kCluster, {"pc"}, {}, false, false, kGen},
   {"storage.k8s.io", "v1", "csidrivers", "csidriver", "CSIDriver", kCluster, {}, {}},
   {"storage.k8s.io", "v1", "csinodes", "csinode", "CSINode", kCluster, {}, {}},

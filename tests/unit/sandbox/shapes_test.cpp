@@ -58,6 +58,9 @@ constexpr Row kRows[] = {
      R"("allowedTopologies":[{"matchLabelExpressions":[{"key":"a","values":["b"]}]}],"volumeBindingMode":"Immediate"})"},
     {"/apis/scheduling.k8s.io/v1/priorityclasses",
      R"({"metadata":{"name":"o"},"value":7,"globalDefault":true,"preemptionPolicy":"Never"})"},
+    {"/apis/scheduling.k8s.io/v1alpha1/namespaces/default/workloads",
+     R"({"metadata":{"name":"o"},"spec":{"controllerRef":{"apiGroup":"batch","kind":"Job","name":"j"},"podGroups":)"
+     R"([{"name":"a","policy":{"gang":{"minCount":3}}},{"name":"b","policy":{"basic":{}}}]}})"},
     {"/apis/coordination.k8s.io/v1/namespaces/default/leases",
      R"({"metadata":{"name":"o"},"spec":{"holderIdentity":"h","leaseDurationSeconds":4,"renewTime":"2026-01-02T00:00:00.000000Z"}})"},
     {"/api/v1/namespaces", R"({"metadata":{"name":"o"},"spec":{"finalizers":["kubernetes"]}})"},
