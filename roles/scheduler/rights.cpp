@@ -25,6 +25,7 @@ constexpr std::array kMine = {
     Right{"apps", "replicasets", "list watch"},
     Right{"apps", "statefulsets", "list watch"},
     Right{"policy", "poddisruptionbudgets", "list watch"},
+    Right{"scheduling.k8s.io", "workloads", "list watch", "", "", "GangScheduling"},
     Right{"scheduling.koordinator.sh", "reservations", "delete get list patch watch"},
     Right{"scheduling.koordinator.sh", "reservations/status", "patch"},
     Right{"scheduling.sigs.k8s.io", "elasticquotas", "create list patch watch"},

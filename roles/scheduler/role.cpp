@@ -450,7 +450,9 @@ constexpr std::array<runtime::PortFlag, 2> kPorts = {{
 
 Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
                                                  scheduling::PluginTable table) {
-  KOORD_TRY(configuration, read_configuration(context.flags));
+  if (Result<> fit = scheduling::check_gates(context.gates); !fit)
+    return std::move(fit).error().context("--feature-gates");
+  KOORD_TRY(configuration, read_configuration(context.flags, context.gates));
   std::vector<std::string> gates;
   for (const FeatureGates::State& gate : context.gates.list())
     if (gate.enabled != gate.gate->enabled && !gate_has_effect(*gate.gate))

@@ -320,7 +320,7 @@ class Manifests(unittest.TestCase):
                 ("koordlet", "create", "eviction"), ("koord-manager", "patch", ""), ("koord-manager", "get", ""))))
 
         self.assertEqual(sorted(os.listdir(GATES)), ["ColocationProfileController.yaml", "EnablePodEnhancedValidator.yaml",
-                                                     "EnableQuotaAdmission.yaml", "only-evict-by-api.yaml"])
+                                                     "EnableQuotaAdmission.yaml", "GangScheduling.yaml", "only-evict-by-api.yaml"])
         late = schedulers.pod("late-profile", "nobody")
         self.request("POST", "/api/v1/namespaces/default/pods", late)
         self.request("POST", PROFILES, {

@@ -29,6 +29,7 @@ ORIGINALS = {
         ("scheduling.koordinator.sh", "reservations"): EVERYTHING, ("scheduling.koordinator.sh", "reservations/status"): EVERYTHING,
         ("scheduling.sigs.k8s.io", "elasticquotas"): EVERYTHING, ("scheduling.sigs.k8s.io", "podgroups"): EVERYTHING,
         ("storage.k8s.io", "volumeattachments"): READ,
+        ("scheduling.k8s.io", "workloads"): READ,  # with the gate GenericWorkload
         ("authentication.k8s.io", "tokenreviews"): "create", ("authorization.k8s.io", "subjectaccessreviews"): "create",
         ("coordination.k8s.io", "leases"): "create get update", ("events.k8s.io", "events"): "create patch update",
     },

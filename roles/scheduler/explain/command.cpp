@@ -27,6 +27,7 @@
 #include "koord/runtime/config.hpp"
 #include "koord/runtime/flags.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
+#include "koord/scheduling/config/kube_gates.hpp"
 #include "koord/scheduling/config/unserved.hpp"
 #include "koord/scheduling/plugins.hpp"
 #include "koord/scheduling/what_if/explain.hpp"
@@ -55,6 +56,7 @@ constexpr std::array kFlags = {
          "default-scheduler."},
     Flag{"koordinator-semantics", FlagType::boolean, "true", "As the scheduler's flag of this name."},
     Flag{"bind-unserved-pods", FlagType::boolean, "false", "As the scheduler's flag of this name."},
+    Flag{"feature-gates", FlagType::text, "", "As the scheduler's flag of this name."},
     Flag{"scheduler", FlagType::text, "",
          "A running scheduler's secure port (https://HOST:10259): the attempts that it remembers are told, "
          "too. "
@@ -80,7 +82,7 @@ constexpr std::string_view kHelp =
     "  koord explain --filename=pod.yaml      a pod that there is not yet\n\n";
 
 /// Under both names where there is no file: it is the same profile.
-Result<Configuration> configuration(const std::string& path, bool koordinators) {
+Result<Configuration> configuration(const std::string& path, bool koordinators, const FeatureGates& gates) {
   Configuration read_so;
   read_so.koordinators = koordinators;
   scheduling::KubeSchedulerConfiguration& config = read_so.config;
@@ -96,7 +98,8 @@ Result<Configuration> configuration(const std::string& path, bool koordinators) 
     return path.empty() ? error : Error(error.code(), fmt::format("{}: {}", path, error.message()));
   };
   read_so.from_file = !path.empty();
-  if (const Result<> done = finish(read_so, scheduling::plugin_table()); !done) return named(done.error());
+  if (const Result<> done = finish(read_so, scheduling::plugin_table(), gates); !done)
+    return named(done.error());
   if (const Result<> done = validate(config, scheduling::plugin_table()); !done) return named(done.error());
   return read_so;
 }
@@ -122,13 +125,16 @@ class Command {
 
  private:
   Result<> prepare() {
-    KOORD_TRY(configured, configuration(flags_.get("config"), flags_.get_bool("koordinator-semantics")));
+    KOORD_CHECK(gates_.set(flags_.get("feature-gates")));
+    KOORD_CHECK(scheduling::check_gates(gates_));
+    KOORD_TRY(configured,
+              configuration(flags_.get("config"), flags_.get_bool("koordinator-semantics"), gates_));
     extended_ = !configured.config.extenders.empty();
     scheduling::EngineOptions options;
     options.nominate_expected = false;
     engine_ = std::make_unique<scheduling::Engine>(clock_, options);
-    KOORD_TRY(profiles,
-              scheduling::build_profiles(configured.config, scheduling::plugin_table(), engine_->context()));
+    KOORD_TRY(profiles, scheduling::build_profiles(configured.config, scheduling::plugin_table(),
+                                                   engine_->context(), gates_));
     if (configured.koordinators && !flags_.get_bool("bind-unserved-pods"))
       for (scheduling::Profile& profile : profiles) scheduling::refuse_unserved(profile);
     engine_->set_profiles(std::move(profiles));
@@ -271,6 +277,7 @@ class Command {
   }
 
   const runtime::FlagValues& flags_;
+  FeatureGates gates_{gates()};
   const Subject subject_;
   Streams streams_;
   asio::io_context loop_{1};

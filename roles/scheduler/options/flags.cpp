@@ -310,14 +310,14 @@ bool gate_has_effect(const FeatureGate& gate) {
          (!gate.help.empty() && !gate.help.starts_with("Without effect"));
 }
 
-Result<> finish(Configuration& c, scheduling::PluginTable table) {
-  KOORD_CHECK(scheduling::complete(c.config, table));
+Result<> finish(Configuration& c, scheduling::PluginTable table, const FeatureGates& gates) {
+  KOORD_CHECK(scheduling::complete(c.config, table, gates));
   ignore_managed(c.config);
   if (c.koordinators) scheduling::append_koordinators_defaults(c.config);
   return {};
 }
 
-Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
+Result<Configuration> read_configuration(const runtime::FlagValues& flags, const FeatureGates& gates) {
   const std::string& path = flags.get("config");
   Configuration c;
   c.from_file = !path.empty();
@@ -334,7 +334,7 @@ Result<Configuration> read_configuration(const runtime::FlagValues& flags) {
   auto named = [&](Error error) {
     return c.from_file ? runtime::located(error, path, lines) : std::move(error);
   };
-  if (auto done = finish(c, scheduling::plugin_table()); !done) return named(std::move(done).error());
+  if (auto done = finish(c, scheduling::plugin_table(), gates); !done) return named(std::move(done).error());
   if (!c.from_file) {
     // Without a file there is no client-side limit but what is asked for.
     c.config.client_connection.qps = flags.get_real("kube-api-qps");

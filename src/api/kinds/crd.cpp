@@ -23,6 +23,7 @@
 #include "koord/api/types/core_v1/secret.hpp"
 #include "koord/api/types/core_v1/service.hpp"
 #include "koord/api/types/events_v1/event.hpp"
+#include "koord/api/types/kube_scheduling_v1alpha1/workload.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
 #include "koord/api/types/quota_v1alpha1/elastic_quota_profile.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
@@ -138,7 +139,8 @@ std::span<const Schema* const> builtin_kinds() {
                                        &schema<SubjectAccessReview>(),
                                        &schema<TokenReview>(),
                                        &schema<ValidatingWebhookConfiguration>(),
-                                       &schema<VolumeAttachment>()};
+                                       &schema<VolumeAttachment>(),
+                                       &schema<Workload>()};
   return kAll;
 }
 

@@ -11,6 +11,7 @@
 #include "koord/api/schema/codec.hpp"
 #include "koord/scheduling/config/config.hpp"
 #include "koord/scheduling/config/extension_point.hpp"
+#include "koord/scheduling/config/kube_gates.hpp"
 
 namespace koord::scheduling {
 
@@ -36,6 +37,7 @@ constexpr UpstreamPlugin kUpstream[] = {
     {"NodeResourcesBalancedAllocation", 1},
     {"ImageLocality", 1},
     {"DefaultBinder", 0},
+    {"GangScheduling", 0, kPlacesGangs},
 };
 
 // Those that Koordinator adds, whose plugins come with later versions of koord.
@@ -82,9 +84,11 @@ std::set<std::string> enabled_plugins(const Plugins& plugins) {
   return names;
 }
 
-Result<> complete_profile(ProfileConfig& profile, const std::string& path, PluginTable table) {
+Result<> complete_profile(ProfileConfig& profile, const std::string& path, PluginTable table,
+                          const FeatureGates& gates) {
   Plugins defaults;
   for (const UpstreamPlugin& p : kUpstream) {
+    if (!p.gate.empty() && !(gates.known(p.gate) && gates.enabled(p.gate))) continue;
     PluginRef ref{std::string(p.name), {}};
     if (p.weight != 0) ref.weight = p.weight;
     defaults.multi_point.enabled.push_back(std::move(ref));
@@ -148,7 +152,7 @@ void append_koordinators_defaults(KubeSchedulerConfiguration& config) {
   }
 }
 
-Result<> complete(KubeSchedulerConfiguration& c, PluginTable table) {
+Result<> complete(KubeSchedulerConfiguration& c, PluginTable table, const FeatureGates& gates) {
   if (!c.parallelism) c.parallelism = 16;
   for (Extender& e : c.extenders)
     if (e.http_timeout.value == nanoseconds::zero()) e.http_timeout.value = std::chrono::seconds(5);
@@ -156,7 +160,7 @@ Result<> complete(KubeSchedulerConfiguration& c, PluginTable table) {
   if (c.profiles.size() == 1 && !c.profiles[0].scheduler_name)
     c.profiles[0].scheduler_name = "default-scheduler";
   for (std::size_t i = 0; i < c.profiles.size(); ++i)
-    KOORD_CHECK(complete_profile(c.profiles[i], fmt::format(".profiles[{}]", i), table));
+    KOORD_CHECK(complete_profile(c.profiles[i], fmt::format(".profiles[{}]", i), table, gates));
   if (!c.percentage_of_nodes_to_score) c.percentage_of_nodes_to_score = 0;
 
   runtime::set_defaults(c.leader_election, "kube-system", "kube-scheduler");

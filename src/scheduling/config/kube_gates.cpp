@@ -1,6 +1,8 @@
 // kube-scheduler's feature gates: see kube_gates.hpp.
 #include "koord/scheduling/config/kube_gates.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -247,6 +249,10 @@ struct Help {
   std::string_view name, text;
 };
 constexpr Help kHonoured[] = {
+    {kPlacesGangs,
+     "Pods of a Workload's group, or of a PodGroup of Kubernetes' own, are placed together or not at all "
+     "(plugin GangScheduling). Needs GenericWorkload."},
+    {kKnowsWorkloads, "The API of Workloads is used: with GangScheduling."},
     {kNominateExpected,
      "The node of a pod whose binding has to wait is written down as its nominated one before."},
     {kPopFromBackoff, "Pods in backoff are tried while nothing else is to do."},
@@ -264,6 +270,14 @@ std::string_view help_of(std::string_view name) {
 }  // namespace
 
 bool has_effect(std::string_view name) { return !help_of(name).empty(); }
+
+Result<> check_gates(const FeatureGates& gates) {
+  const auto on = [&](std::string_view name) { return gates.known(name) && gates.enabled(name); };
+  if (on(kPlacesGangs) && !on(kKnowsWorkloads))
+    return Error(Code::invalid, fmt::format("{} is enabled, but depends on features that are disabled: [{}]",
+                                            kPlacesGangs, kKnowsWorkloads));
+  return {};
+}
 
 std::vector<FeatureGate> kube_gates() {
   std::vector<FeatureGate> gates;

@@ -78,7 +78,7 @@ class Builder {
   Builder(const ProfileConfig& config, PluginTable table, const FeatureGates& gates)
       : config_(config), plugins_(*config.plugins), gates_(gates) {
     for (const PluginEntry* row : table)
-      if (row->gate.empty() || gates.enabled(row->gate)) table_.push_back(row);
+      if (row->gate.empty() || gate(row->gate)) table_.push_back(row);
   }
 
   Result<Profile> build(PluginContext context, bool extended) {
@@ -236,7 +236,7 @@ class Builder {
     if (gate("ResizePod")) ask(profile_.resizes, everybody());
     ask(profile_.find_one_node);
     ask(profile_.prefer_nodes);
-    ask(profile_.jobs);
+    ask(profile_.jobs, everybody());
   }
 
   bool does(PluginIndex index, PluginSet Plugins::*point) const {

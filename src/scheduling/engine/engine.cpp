@@ -115,9 +115,8 @@ void Engine::set_profiles(std::vector<Profile> profiles) {
       if (auto* told = dynamic_cast<ForgetPlugin*>(named.plugin.get())) forgetting_.push_back(told);
       if (auto* told = dynamic_cast<EveryPodPlugin*>(named.plugin.get())) every_pod_.push_back(told);
       auto* next = dynamic_cast<NextPodPlugin*>(named.plugin.get());
-      if (next == nullptr || next_pod_ != nullptr) continue;
-      next_pod_ = next;
-      next_pod_name_ = named.name;
+      const auto is = [&](const auto& known) { return known.first == named.name; };
+      if (next != nullptr && std::ranges::none_of(next_pods_, is)) next_pods_.emplace_back(named.name, next);
     }
   }
 }

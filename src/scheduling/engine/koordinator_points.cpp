@@ -36,13 +36,16 @@ void Engine::failed(QueuedPod& pod, Decision& d, std::string message) {
 
 QueuedPod* Engine::next() {
   const MonoTime now = clock_.mono();
-  if (next_pod_ == nullptr) return queue_->pop(now);
-  const std::shared_ptr<const api::Pod> named = next_pod_->next_pod();
-  plugin_times_.observe({next_pod_name_, "NextPod", named ? "true" : "false"}, clock_.mono() - now);
-  QueuedPod* const pod = named ? find(*named) : nullptr;
-  if (pod == nullptr || !queue_->take(*pod)) return queue_->pop(now);
-  if (!pod->first_attempt) pod->first_attempt = now;
-  return pod;
+  for (const auto& [name, plugin] : next_pods_) {
+    const MonoTime began = clock_.mono();
+    const std::shared_ptr<const api::Pod> named = plugin->next_pod();
+    plugin_times_.observe({name, "NextPod", named ? "true" : "false"}, clock_.mono() - began);
+    QueuedPod* const pod = named ? find(*named) : nullptr;
+    if (pod == nullptr || !queue_->take(*pod)) continue;
+    if (!pod->first_attempt) pod->first_attempt = now;
+    return pod;
+  }
+  return queue_->pop(now);
 }
 
 std::optional<CycleControl::Queued> Engine::queued(const api::Pod& object) const {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A gang waits whole and starts whole: members that are missing are told of, PodGroups have their phases, and bindings that fail
-in the middle of a gang are made good."""
+in the middle of a gang are made good. Kubernetes' own gangs do the same beside them, behind their gates."""
 import json
 import os
 import subprocess
@@ -16,12 +16,16 @@ from sandbox import KOORD, wait_for  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
 GROUPS = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups"
+WORKLOADS = "/apis/scheduling.k8s.io/v1alpha1/namespaces/default/workloads"
+GATES = "GenericWorkload=true,GangScheduling=true"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 
-class Gangs(unittest.TestCase):
+class Rig(unittest.TestCase):
+    FLAGS = []
+
     def setUp(self):
-        self.world = sandbox.Sandbox("--roles=scheduler", "--nodes=2", "--node-capacity=cpu=4,memory=8Gi")
+        self.world = sandbox.Sandbox("--roles=scheduler", "--nodes=2", "--node-capacity=cpu=4,memory=8Gi", *self.FLAGS)
         self.world.__enter__()
         self.addCleanup(self.world.__exit__)
         self.connection = kube_api.Api(self.world.kubeconfig).connect()
@@ -46,10 +50,12 @@ class Gangs(unittest.TestCase):
     def notes(self, name):
         return [event["note"] for event in self.connection.request("GET", EVENTS)["items"] if event["regarding"]["name"] == name]
 
-    def explained(self, name):
-        return subprocess.run([KOORD, "explain", "pod", f"default/{name}", f"--kubeconfig={self.world.kubeconfig}", "--quiet"],
+    def explained(self, name, *flags):
+        return subprocess.run([KOORD, "explain", "pod", f"default/{name}", f"--kubeconfig={self.world.kubeconfig}", "--quiet", *flags],
                               capture_output=True, text=True, timeout=60, check=True).stdout
 
+
+class Gangs(Rig):
     def test_it_waits_whole_and_starts_whole(self):
         self.group("g", 3)
         self.create("g", range(2))
@@ -82,6 +88,80 @@ class Gangs(unittest.TestCase):
                       for condition in self.connection.request("GET", f"{PODS}/large-{number}")["status"].get("conditions", [])
                       if condition["type"] == "PodScheduled"]
         self.assertTrue(all(condition["reason"] == "Unschedulable" for condition in conditions), json.dumps(conditions))
+
+
+class KubeGangs(Rig):
+    FLAGS = [f"--feature-gates={GATES}"]
+
+    def refer(self, workload, numbers, group="pg", labels=None, cpu="1"):
+        for number in numbers:
+            self.connection.request("POST", PODS, {
+                "metadata": {"name": f"{workload}-{number}", "labels": labels or {}},
+                "spec": {"schedulerName": "koord-scheduler", "workloadRef": {"name": workload, "podGroup": group},
+                         "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}]}})
+
+    def workload(self, name, members):
+        self.connection.request("POST", WORKLOADS, {
+            "metadata": {"name": name}, "spec": {"podGroups": [{"name": "pg", "policy": {"gang": {"minCount": members}}}]}})
+
+    def told(self, name, note):
+        wait_for(f"{name} is told: {note}", lambda: any(note in each for each in self.notes(name)))
+
+    def test_it_waits_for_its_workload_and_its_pods_and_starts_whole(self):
+        self.refer("w", range(2))
+        self.told("w-0", 'waiting for pods\'s workload "w" to appear in scheduling queue')
+        self.workload("w", 3)
+        few = "waiting for minCount pods from a gang to appear in scheduling queue: the gang default/w/pg has 2 of 3"
+        self.told("w-1", few)
+        self.assertEqual(self.bound("w"), 0)
+        explained = self.explained("w-0", f"--feature-gates={GATES}")
+        self.assertIn("It waits for its gang: the gang default/w/pg starts with 3 pods, and has 2.", explained)
+        self.assertIn(few, explained)
+        self.refer("w", [2])
+        wait_for("all bound", lambda: self.bound("w") == 3)
+
+    def test_one_that_does_not_fit_holds_nothing(self):
+        self.workload("large", 9)
+        self.refer("large", range(9))
+        why = "the gang default/large/pg has no room: for pod default/large-"
+        wait_for("an event", lambda: any(why in note for number in range(9) for note in self.notes(f"large-{number}")))
+        self.workload("small", 8)
+        self.refer("small", range(8))
+        wait_for("all of the small one bound", lambda: self.bound("small") == 8)
+        self.assertEqual(self.bound("large"), 0)
+
+    def test_what_names_no_group_and_what_is_in_two_gangs_waits_by_name(self):
+        self.workload("w", 1)
+        self.refer("w", [0], group="other")
+        self.told("w-0", 'pod group "other" doesn\'t exist for a workload "w"')
+        self.group("g", 1)
+        self.refer("w", [1], labels={"pod-group.scheduling.sigs.k8s.io": "g"})
+        self.told("w-1", 'pod default/w-1 is in two gangs: in "g" by its labels or annotations, and in the pod group "pg" of the '
+                         'workload "w" (spec.workloadRef)')
+        self.refer("w", [2])
+        wait_for("who is in one is bound", lambda: self.bound("w") == 1)
+        self.connection.request("PATCH", f"{PODS}/w-1", {"metadata": {"labels": {"pod-group.scheduling.sigs.k8s.io": None}}},
+                                "application/merge-patch+json")
+        wait_for("and who is not in two any more", lambda: self.bound("w") == 2)
+
+
+class WithoutGates(KubeGangs):
+    """What a pod says of a Workload is nothing then."""
+    FLAGS = []
+    test_it_waits_for_its_workload_and_its_pods_and_starts_whole = None
+    test_one_that_does_not_fit_holds_nothing = None
+    test_what_names_no_group_and_what_is_in_two_gangs_waits_by_name = None
+
+    def test_a_reference_says_nothing(self):
+        self.refer("absent", range(2))
+        wait_for("both bound", lambda: self.bound("absent") == 2)
+
+    def test_one_gate_needs_the_other(self):
+        done = subprocess.run([KOORD, "--role=scheduler", f"--kubeconfig={self.world.kubeconfig}", "--feature-gates=GangScheduling=true"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+                      done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

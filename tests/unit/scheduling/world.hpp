@@ -75,7 +75,7 @@ struct World {
                  PluginTable table = plugin_table(), const FeatureGates& gates = {})
       : engine(clock, options) {
     filters_alone(config);
-    auto done = complete(config, table);
+    auto done = complete(config, table, gates);
     if (!done) throw std::runtime_error(done.error().message());
     auto profiles = build_profiles(config, table, engine.context(), gates);
     if (!profiles) throw std::runtime_error(profiles.error().message());

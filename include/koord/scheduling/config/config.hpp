@@ -90,10 +90,12 @@ struct KubeSchedulerConfiguration {
 };
 
 /// kube-scheduler's own plugins in MultiPoint order with their score weights (0: none), those that koord
-/// does not have yet included: a config may name them.
+/// does not have yet included: a config may name them. They are in the default profile, those with a gate
+/// while that is on.
 struct UpstreamPlugin {
   std::string_view name;
   std::int32_t weight;
+  std::string_view gate = {};
 };
 std::span<const UpstreamPlugin> upstream_plugins();
 /// The names of koord-scheduler's own plugins: a config may name them, too.
@@ -104,8 +106,8 @@ bool is_koordinators(std::string_view plugin);
 void append_koordinators_defaults(KubeSchedulerConfiguration& config);
 
 /// What kube-scheduler fills in; the arguments of the plugins in `table` are decoded strictly on the way.
-/// Errors: Code::invalid, with the path.
-Result<> complete(KubeSchedulerConfiguration& config, PluginTable table);
+/// A gate that nobody has a row of is off. Errors: Code::invalid, with the path.
+Result<> complete(KubeSchedulerConfiguration& config, PluginTable table, const FeatureGates& gates = {});
 /// Every mistake in one message, as kube-scheduler words them.
 Result<> validate(const KubeSchedulerConfiguration& config, PluginTable table);
 

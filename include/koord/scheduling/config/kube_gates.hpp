@@ -14,7 +14,11 @@ std::vector<FeatureGate> kube_gates();
 /// Whether koord honours a gate of this name; otherwise it is set in vain.
 bool has_effect(std::string_view name);
 
-inline constexpr std::string_view kNominateExpected = "NominatedNodeNameForExpectation",
+/// A gate that is on while one that it depends on is off, in Kubernetes' words: Code::invalid.
+Result<> check_gates(const FeatureGates& gates);
+
+inline constexpr std::string_view kPlacesGangs = "GangScheduling", kKnowsWorkloads = "GenericWorkload",
+                                  kNominateExpected = "NominatedNodeNameForExpectation",
                                   kPopFromBackoff = "SchedulerPopFromBackoffQ",
                                   kStorageCapacityScoring = "StorageCapacityScoring",
                                   kVolumeAttributesClass = "VolumeAttributesClass",

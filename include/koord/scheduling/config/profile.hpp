@@ -72,10 +72,10 @@ struct Profile {
   std::vector<At<ScoreTransformer>> score_transformers;
   std::vector<At<ReservationNominatorPlugin>> nominators;
   std::vector<At<ResizePodPlugin>> resizes;
+  std::vector<At<JobPlugin>> jobs;
   // Of these one is asked; absent: there is none.
   std::optional<At<FindOneNodePlugin>> find_one_node;
   std::optional<At<PreferNodesPlugin>> prefer_nodes;
-  std::optional<At<JobPlugin>> jobs;
   /// What the configuration names and koord does not have yet.
   std::vector<std::string> missing;
   /// Stands for the extenders among those that reject; kNoPlugin: there are none.
@@ -95,7 +95,11 @@ struct Profile {
   /// Anybody is asked between the preparations and the rows.
   bool narrows() const { return !pre_filter_transformers.empty() || find_one_node; }
   /// The empty one: it belongs to none.
-  Symbol job_of(const PodInfo& pod) const { return jobs ? jobs->plugin->job_of(pod) : Symbol(); }
+  Symbol job_of(const PodInfo& pod) const {
+    for (const auto& each : jobs)
+      if (Symbol job = each.plugin->job_of(pod); !job.empty()) return job;
+    return {};
+  }
   /// Whether the pod leaves its room to another one that is nominated to the node.
   bool yields(const PodInfo& pod, const Symbol& job, const PodInfo& other, const Nominated& nominated) const {
     if (nominated.is_foreign(other) ? other.priority <= pod.priority : other.priority < pod.priority)

@@ -295,9 +295,8 @@ class Engine final : public CycleControl, private CycleHooks {
   std::vector<TimedPlugin*> timed_;
   std::vector<ForgetPlugin*> forgetting_;
   std::vector<EveryPodPlugin*> every_pod_;
-  /// nullptr: the queue alone says which pod is next.
-  NextPodPlugin* next_pod_ = nullptr;
-  std::string_view next_pod_name_;
+  /// Of each plugin by its name one instance. None: the queue alone says which pod is next.
+  std::vector<std::pair<std::string_view, NextPodPlugin*>> next_pods_;
   Pods pods_;
   /// Gone, with a binding on its way whose end has to be told to plugins; by uid.
   std::unordered_map<std::string, std::unique_ptr<QueuedPod>> gone_;

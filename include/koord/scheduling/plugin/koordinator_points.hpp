@@ -24,8 +24,8 @@ struct Diagnosis;
 struct PodAttempt;
 struct PodInfo;
 
-/// Says which pod is tried next, in place of the queue: the members of a gang one after the other. At most
-/// one in all profiles is asked, the first.
+/// Says which pod is tried next, in place of the queue: the members of a gang one after the other. The first
+/// instance of each plugin is asked, one plugin after the other, until one names a pod.
 class NextPodPlugin {
  public:
   virtual ~NextPodPlugin() = default;
@@ -116,7 +116,7 @@ class ResizePodPlugin {
 };
 
 /// Says which pods belong together, so that they do not keep room from one another: a pod does not yield to
-/// nominated pods of its own job. The first in the profile is asked.
+/// nominated pods of its own job. The profile's are asked until one says so; each names jobs in its own way.
 class JobPlugin {
  public:
   virtual ~JobPlugin() = default;

@@ -12,6 +12,9 @@ namespace koord::scheduling::coscheduling {
 
 namespace {
 
+using gangs::Gang;
+using gangs::Group;
+using gangs::Member;
 using Members = std::vector<const Member*>;
 
 std::string_view to_string(api::GangMatchPolicy policy) {
@@ -68,7 +71,7 @@ void write(json::Writer& json, const Gang& gang, const Members& members) {
 
 }  // namespace
 
-std::optional<ServiceAnswer> describe(const GangBook& book, std::string_view path) {
+std::optional<ServiceAnswer> describe(const gangs::GangBook& book, std::string_view path) {
   ServiceAnswer answer;
   json::Writer json(answer.json);
   if (path == "/gangs") {

@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "koord/scheduling/plugin/service_plugin.hpp"
-#include "scheduling/plugins/coscheduling/book.hpp"
+#include "scheduling/gangs/book.hpp"
 
 namespace koord::scheduling::coscheduling {
 
 /// Koordinator's /gangs and /gang/NAMESPACE/NAME, with its fields. Absent: there is nothing at the path.
-std::optional<ServiceAnswer> describe(const GangBook& book, std::string_view path);
+std::optional<ServiceAnswer> describe(const gangs::GangBook& book, std::string_view path);
 
 }  // namespace koord::scheduling::coscheduling

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "gang_rig.hpp"
-#include "scheduling/plugins/coscheduling/book.hpp"
+#include "scheduling/plugins/coscheduling/koordinator_book.hpp"
 
 namespace koord::scheduling::coscheduling::test {
 namespace {
@@ -13,7 +13,7 @@ struct Book {
   World world;
   CoschedulingArgs args;
   PluginContext context = world.engine.context();
-  GangBook book{(context.name = "Coscheduling", context), args};
+  KoordinatorBook book{(context.name = "Coscheduling", context), args};
 
   Gang& gang(const std::string& name) { return *book.find("default/" + name); }
   void put(const std::shared_ptr<const api::Pod>& pod) { book.pod_seen(pod); }

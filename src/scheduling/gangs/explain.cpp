@@ -1,10 +1,10 @@
 // A pod and its gang, for people: see explain.hpp.
-#include "scheduling/plugins/coscheduling/explain.hpp"
+#include "scheduling/gangs/explain.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace koord::scheduling::coscheduling {
+namespace koord::scheduling::gangs {
 
 namespace {
 
@@ -38,4 +38,4 @@ AdmitExplainPlugin::Admission explain(GangBook& book, const Member& member) {
           false};
 }
 
-}  // namespace koord::scheduling::coscheduling
+}  // namespace koord::scheduling::gangs

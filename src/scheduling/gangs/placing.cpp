@@ -1,13 +1,13 @@
-// Coscheduling: a group of gangs is placed as one; see coscheduling.hpp.
+// GangPlugin: a group of gangs is placed as one; see gang_plugin.hpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "koord/api/types/core_v1/pod.hpp"
-#include "scheduling/plugins/coscheduling/coscheduling.hpp"
+#include "scheduling/gangs/gang_plugin.hpp"
 
-namespace koord::scheduling::coscheduling {
+namespace koord::scheduling::gangs {
 
 namespace {
 
@@ -19,7 +19,7 @@ std::int32_t priority(const Member& member) { return member.pod->spec.priority.v
 }  // namespace
 
 /// One trial: the leader first, then the others by priority, gang and name.
-class Coscheduling::Placing {
+class GangPlugin::Placing {
  public:
   Placing(GangBook& book, const Group& group, Member& leader, Placements& places)
       : leader_(leader), places_(places), members_(book.pending(group)) {
@@ -96,13 +96,13 @@ class Coscheduling::Placing {
   std::size_t before_ = 0;
 };
 
-bool Coscheduling::leads_group(const PodInfo& pod) const {
+bool GangPlugin::leads_group(const PodInfo& pod) const {
   const Member* const member = book_.member(*pod.pod);
   return member != nullptr && is_held(*member) && member->gang->known && member->gang->strict &&
          !member->gang->group->one_by_one;
 }
 
-Status Coscheduling::place_group(const PodInfo& pod, Placements& places) {
+Status GangPlugin::place_group(const PodInfo& pod, Placements& places) {
   Member& leader = *book_.member(*pod.pod);
   Group& group = *leader.gang->group;
   if (!group.complete()) {
@@ -129,7 +129,7 @@ Status Coscheduling::place_group(const PodInfo& pod, Placements& places) {
   if (!enough || !placing.leads()) {
     if (placing.failed() == nullptr) return {StatusCode::error, "the pod is not of those that wait"};
     Member& failed = *placing.failed();
-    std::string why = rejection(group, *failed.pod, placing.why(), placing.before());
+    std::string why = book_.rejection(group, *failed.pod, placing.why(), placing.before());
     if (enough && placed > 0) {
       // The others fit: one of them leads next.
       group.representative = placing.first()->key;
@@ -148,4 +148,4 @@ Status Coscheduling::place_group(const PodInfo& pod, Placements& places) {
   return {};
 }
 
-}  // namespace koord::scheduling::coscheduling
+}  // namespace koord::scheduling::gangs

@@ -1,5 +1,5 @@
 // GangBook: see book.hpp.
-#include "scheduling/plugins/coscheduling/book.hpp"
+#include "scheduling/gangs/book.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,23 +9,14 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
 
-namespace koord::scheduling::coscheduling {
+namespace koord::scheduling::gangs {
 
 namespace {
 
-constexpr std::string_view kPod = "Pod", kPodGroup = "PodGroup";
 constexpr std::string_view kTellsOthers = "GangPendingPodsConditionPatch";
 
 /// So many of those that come first are looked at for one that can be tried.
 constexpr std::size_t kLookAt = 32;
-
-std::string gang_id(std::string_view ns, std::string_view name) { return fmt::format("{}/{}", ns, name); }
-
-api::GangMatchPolicy policy_of(const CoschedulingArgs& args) {
-  return args.default_match_policy == "only-waiting"          ? api::GangMatchPolicy::only_waiting
-         : args.default_match_policy == "waiting-and-running" ? api::GangMatchPolicy::waiting_and_running
-                                                              : api::GangMatchPolicy::once_satisfied;
-}
 
 bool can_be_tried(const api::Pod& pod) {
   return pod.spec.scheduling_gates.empty() && !pod.metadata.deletion_timestamp;
@@ -33,17 +24,16 @@ bool can_be_tried(const api::Pod& pod) {
 
 }  // namespace
 
-GangBook::GangBook(const PluginContext& context, const CoschedulingArgs& args)
+GangBook::GangBook(const PluginContext& context)
     : clock_(context.clock),
       cycle_(context.cycle),
       complaints_(context.shared.get<Complaints>()),
       plugin_(context.name),
-      default_wait_(args.default_timeout ? args.default_timeout->value : std::chrono::minutes(10)),
-      default_policy_(policy_of(args)),
       tells_others_(context.gates == nullptr || !context.gates->known(kTellsOthers) ||
-                    context.gates->enabled(kTellsOthers)) {
-  context.objects.watch<api::PodGroup>().on_change(
-      [this](const api::PodGroup* before, const api::PodGroup* now) { pod_group_changed(before, now); });
+                    context.gates->enabled(kTellsOthers)) {}
+
+std::string GangBook::id_of(std::string_view ns, std::string_view name) {
+  return fmt::format("{}/{}", ns, name);
 }
 
 // Gangs and groups
@@ -54,7 +44,7 @@ Gang* GangBook::find(std::string_view id) {
 }
 
 Gang& GangBook::gang(std::string_view ns, std::string_view name) {
-  std::string id = gang_id(ns, name);
+  std::string id = id_of(ns, name);
   if (Gang* known = find(id)) return *known;
   auto made = std::make_unique<Gang>();
   made->id = id;
@@ -79,6 +69,7 @@ Group& GangBook::group(std::vector<std::string> gangs, const std::string& id) {
   group = std::make_unique<Group>();
   group->id = id;
   group->key = Symbol(id);
+  group->job = Symbol(fmt::format("{} {}", plugin_, id));
   group->gangs = std::move(gangs);
   for (const std::string& each : group->gangs) {
     listed_[each].insert(group.get());
@@ -164,79 +155,24 @@ void GangBook::time_passed() {
 
 // What gangs say
 
-void GangBook::read_terms(Gang& gang, const api::GangTerms& terms, const api::ObjectMeta& object,
-                          std::string_view kind) {
+void GangBook::settled(Gang& gang, const api::ObjectMeta& object, std::string_view kind) {
   gang.known = true;
-  gang.total = std::max(terms.total, gang.min);
-  gang.strict = terms.strict;
-  gang.policy = terms.match_policy.value_or(default_policy_);
+  gang.total = std::max(gang.total, gang.min);
   gang.created = object.creation_timestamp.wall();
-  for (const std::string& line : api::gang_warnings(object)) complaints_.say(kind, object, line);
-  if (gang.min < 1)
-    complaints_.say(
-        kind, object,
-        fmt::format("gang {} asks for {} members: its pods do not wait for one another", gang.id, gang.min));
   if (gang.min > kMostMembers)
     complaints_.say(kind, object,
                     fmt::format("gang {} asks for {} members: it waits for as many pods, more than {}",
                                 gang.id, gang.min, kMostMembers));
-  const auto& groups = terms.groups;
-  if (!groups.empty() && std::ranges::find(groups, gang.id) == groups.end())
-    complaints_.say(
-        kind, object,
-        fmt::format("{} does not name gang {} itself: it is taken as if it did", api::kGangGroups, gang.id));
-  join(gang, groups);
-  for (const std::string& each : gang.group->gangs)
-    if (const Gang* other = find(each); other != nullptr && other->known && other->group != gang.group)
-      complaints_.say(kind, object,
-                      fmt::format("gang {} says that it is placed with {}, which says otherwise ({}): each "
-                                  "waits for those that it names",
-                                  gang.id, each, other->group->id));
   recount(gang);
   wake(*gang.group);
 }
 
-/// The first pod says it for all.
-void GangBook::read_pod(Gang& gang, const api::Pod& pod) {
-  const api::GangTerms terms = api::gang_terms(pod.metadata);
-  if (!terms.min) {
-    for (const std::string& line : api::gang_warnings(pod.metadata))
-      complaints_.say(kPod, pod.metadata, line);
-    return;
-  }
-  gang.min = *terms.min;
-  gang.wait = terms.waiting_time.value_or(default_wait_);
-  read_terms(gang, terms, pod.metadata, kPod);
-}
-
-void GangBook::forget_terms(Gang& gang) {
+void GangBook::forget_terms(Gang& gang, std::string_view why) {
   gang.known = false;
   gang.from_pod_group = false;
   recount(gang);
   if (gang.group->complete()) return;
-  cycle_.reject_all(key(*gang.group), "gang is nil, may be already deleted");
-}
-
-void GangBook::pod_group_changed(const api::PodGroup* before, const api::PodGroup* now) {
-  const api::ObjectMeta& meta = (now != nullptr ? now : before)->metadata;
-  if (now == nullptr) {
-    Gang* const known = find(gang_id(meta.namespace_.view(), meta.name));
-    if (known == nullptr || !known->from_pod_group) return;
-    forget_terms(*known);
-    return drop_if_empty(*known);
-  }
-  // Its status is written all the time.
-  if (before != nullptr && before->spec == now->spec && before->metadata.annotations == meta.annotations &&
-      before->metadata.uid == meta.uid)
-    return;
-  Gang& of = gang(meta.namespace_.view(), meta.name);
-  api::GangTerms terms = api::gang_terms(meta);
-  of.from_pod_group = true;
-  of.min = now->spec.min_member;
-  const std::int32_t seconds = now->spec.schedule_timeout_seconds.value_or(0);
-  of.wait = seconds > 0 ? std::chrono::seconds(seconds) : default_wait_;
-  read_terms(of, terms, meta, kPodGroup);
-  if (!of.pending.empty()) changed(*of.group);
+  cycle_.reject_all(key(*gang.group), why);
 }
 
 // Members
@@ -278,15 +214,14 @@ void GangBook::set_stage(Member& member, Member::Stage stage) {
 }
 
 void GangBook::pod_seen(const std::shared_ptr<const api::Pod>& pod) {
-  const auto named = api::gang_of(pod->metadata);
+  const std::optional<Symbol> named = gang_of(*pod);
   if (!named && members_.empty()) return;
   std::string key = pod_key(*pod);
   auto it = members_.find(key);
   if (it != members_.end()) {
     const Member& known = *it->second;
     const bool stays = named && known.pod->metadata.uid == pod->metadata.uid &&
-                       known.gang->ns == pod->metadata.namespace_.view() &&
-                       known.gang->name == named->name.view();
+                       known.gang->ns == pod->metadata.namespace_.view() && known.gang->name == named->view();
     if (!stays) {
       remove(key);
       it = members_.end();
@@ -305,10 +240,10 @@ void GangBook::pod_seen(const std::shared_ptr<const api::Pod>& pod) {
       drop_representative(*known.gang->group);
       wake(*known.gang->group);
     }
-    if (!known.gang->known && named->source != api::GangSource::pod_group) read_pod(*known.gang, *pod);
+    if (!known.gang->known) read_terms(*known.gang, *pod);
     return;
   }
-  Gang& of = gang(pod->metadata.namespace_.view(), named->name.view());
+  Gang& of = gang(pod->metadata.namespace_.view(), named->view());
   auto made = std::make_unique<Member>();
   made->key = key;
   made->pod = pod;
@@ -317,7 +252,7 @@ void GangBook::pod_seen(const std::shared_ptr<const api::Pod>& pod) {
   ++of.children;
   of.pending.emplace(member.key, &member);
   if (bound) set_stage(member, Member::Stage::bound);
-  if (!of.known && named->source != api::GangSource::pod_group) read_pod(of, *pod);
+  if (!of.known) read_terms(of, *pod);
   recount(of);
   // Where some were not enough, one more may be.
   if (!bound && of.known && of.group->complete() && !of.group->failure.empty()) changed(*of.group);
@@ -335,9 +270,8 @@ void GangBook::remove(const std::string& key) {
   if (led) drop_representative(group);
   recount(gang);
   if (!group.complete() && gang.strict && !gang.is_free())
-    cycle_.reject_all(this->key(group),
-                      fmt::format("Gang \"{}\" gets rejected due to Pod \"{}\" in Unreserve", gang.id,
-                                  member->pod->metadata.name));
+    if (const std::string why = given_up(gang, *member->pod); !why.empty())
+      cycle_.reject_all(this->key(group), why);
   if (led) wake(group);
   drop_if_empty(gang);
 }
@@ -446,29 +380,9 @@ void GangBook::failed(Group& group, std::string why) {
   cycle_.happened(key(group), kTold);
 }
 
-std::string GangBook::lack(const Group& group, const Member& member) {
-  const Gang& own = *member.gang;
-  const std::string pod = text(placed_name(*member.pod));
-  if (!own.known) return fmt::format("gang has not init, gangName: {}, podName: {}", own.id, pod);
-  std::vector<std::string_view> absent, unknown;
-  bool short_of_pods = false;
-  for (const std::string& id : group.gangs) {
-    const Gang* const gang = find(id);
-    if (gang == nullptr) {
-      absent.push_back(id);
-    } else if (!gang->known) {
-      unknown.push_back(id);
-    } else if (!gang->enough) {
-      short_of_pods = true;
-    }
-  }
-  std::vector<std::string> why;
-  const std::string all = fmt::format("[{}]", fmt::join(group.gangs, " "));
-  if (!absent.empty()) why.push_back(fmt::format("memberGangs [{}] doesn't exists", fmt::join(absent, " ")));
-  if (!unknown.empty()) why.push_back(fmt::format("memberGangs [{}] has not init", fmt::join(unknown, " ")));
-  if (short_of_pods) why.push_back(fmt::format("memberGangs {} child pod not collect enough", all));
-  return fmt::format("gangGroup {} basic check: {}, current gang: {}, podName: {}", all, fmt::join(why, ", "),
-                     own.id, pod);
+void GangBook::each_of(std::string_view prefix, const std::function<void(Gang&)>& visit) {
+  for (auto it = gangs_.lower_bound(prefix); it != gangs_.end() && it->first.starts_with(prefix); ++it)
+    visit(*it->second);
 }
 
 void GangBook::each_gang(
@@ -482,4 +396,4 @@ void GangBook::each_gang(
   }
 }
 
-}  // namespace koord::scheduling::coscheduling
+}  // namespace koord::scheduling::gangs

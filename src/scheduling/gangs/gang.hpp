@@ -17,7 +17,7 @@ namespace koord::api {
 struct Pod;
 }
 
-namespace koord::scheduling::coscheduling {
+namespace koord::scheduling::gangs {
 
 struct Gang;
 
@@ -40,6 +40,7 @@ struct Member {
 struct Group {
   std::string id;                  // gang_group_id(): what pods are told and are written
   Symbol key;                      // the same, for RejectorKey
+  Symbol job;                      // the same with its book's name, for JobPlugin
   std::vector<std::string> gangs;  // "namespace/name"; the gang that says so among them
   std::size_t users = 0;           // gangs that say so
   std::size_t lacking = 0;         // of `gangs`: not there, unknown, or short of members
@@ -68,8 +69,13 @@ struct Gang {
   std::int32_t min = 0, total = 0;
   nanoseconds wait{};
   bool strict = true;
+  /// Its members do not wait for one another, and are placed one by one: somebody has said that it is no
+  /// gang.
+  bool apart = false;
   api::GangMatchPolicy policy = api::GangMatchPolicy::once_satisfied;
   WallTime created{};
+  /// Where those that wait for their permit have one deadline: when the present one is. Zero: none was set.
+  MonoTime deadline{};
   Group* group = nullptr;  // always there; alone in it while nobody says otherwise
   std::size_t children = 0, bound = 0;
   std::map<std::string_view, Member*> pending, assumed;  // by key
@@ -77,13 +83,16 @@ struct Gang {
 
   /// So many more have to be assumed at the same time.
   std::int64_t needs() const {
+    if (apart) return 0;
     auto have = static_cast<std::int64_t>(assumed.size());
     if (policy == api::GangMatchPolicy::waiting_and_running) have += static_cast<std::int64_t>(bound);
     if (policy == api::GangMatchPolicy::once_satisfied && group->satisfied) return 0;
     return min - have;
   }
   /// Its members are not held back for one another any more.
-  bool is_free() const { return known && policy == api::GangMatchPolicy::once_satisfied && group->satisfied; }
+  bool is_free() const {
+    return known && (apart || (policy == api::GangMatchPolicy::once_satisfied && group->satisfied));
+  }
 };
 
-}  // namespace koord::scheduling::coscheduling
+}  // namespace koord::scheduling::gangs

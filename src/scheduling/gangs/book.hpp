@@ -1,4 +1,4 @@
-// GangBook: PodGroups, pods and reservations as the cluster has them, in gangs and groups of gangs.
+// GangBook: pods as the cluster has them, in gangs and groups of gangs.
 #pragma once
 
 #include <chrono>
@@ -13,29 +13,44 @@
 #include <unordered_map>
 #include <vector>
 
-#include "koord/api/types/sigs_scheduling_v1alpha1/pod_group.hpp"
 #include "koord/scheduling/plugin/complaints.hpp"
 #include "koord/scheduling/plugin/plugin.hpp"
-#include "scheduling/plugins/coscheduling/args.hpp"
-#include "scheduling/plugins/coscheduling/gang.hpp"
+#include "scheduling/gangs/gang.hpp"
 
-namespace koord::scheduling::coscheduling {
+namespace koord::scheduling::gangs {
 
-/// One for all profiles; the arguments of the first one count. What it knows follows from the objects, which
-/// may come in any order, and from what reserve(), unreserve() and post_bind() tell. Each call costs the
-/// logarithm of what is known, and the gangs of the group. Belongs to the engine's thread.
+/// The gangs of one front door, which says what pods and objects mean by them, and in which words they are
+/// spoken of. One for all profiles. What it knows follows from the objects, which may come in any order, and
+/// from what reserve(), unreserve() and post_bind() tell. Each call costs the logarithm of what is known, and
+/// the gangs of the group. Belongs to the engine's thread.
 class GangBook {
  public:
   /// A gang that asks for more than this is told of in the log: nobody has so many pods.
   static constexpr std::int32_t kMostMembers = 1'000'000;
 
-  GangBook(const PluginContext& context, const CoschedulingArgs& args);
+  explicit GangBook(const PluginContext& context);
+  virtual ~GangBook() = default;
   GangBook(const GangBook&) = delete;
   GangBook& operator=(const GangBook&) = delete;
 
+  // What a front door says.
+  /// The gang that a pod is in, by its name in the pod's namespace; absent: none.
+  virtual std::optional<Symbol> gang_of(const api::Pod& pod) const = 0;
+  /// How long a pod of it waits for its permit from now on.
+  virtual nanoseconds wait_of(Gang& gang) const { return gang.wait; }
+  /// What the group lacks; `member` is who is told.
+  virtual std::string lack(const Group& group, const Member& member) const = 0;
+  /// Why the group was not placed: for `pod` there was no place, after `placed` others had one.
+  virtual std::string rejection(const Group& group, const api::Pod& pod, std::string_view why,
+                                std::size_t placed) const = 0;
+  /// What is told to those that wait for their permit when `pod` of the gang does not any more; empty: they
+  /// go on waiting.
+  virtual std::string given_up(const Gang& gang, const api::Pod& pod) const = 0;
+  /// They wait for their permit one by one (extenders have a say): the others are to be tried at once.
+  virtual bool hurries_others() const { return false; }
+
   void pod_seen(const std::shared_ptr<const api::Pod>& pod);
   void pod_left(const api::Pod& pod);
-  void pod_group_changed(const api::PodGroup* before, const api::PodGroup* now);
 
   // What becomes of members on the way to their nodes. Of what is no member nothing.
   void reserve(const api::Pod& pod);
@@ -48,6 +63,7 @@ class GangBook {
   bool empty() const { return members_.empty(); }
   /// nullptr: there is none. `id` is "namespace/name".
   Gang* find(std::string_view id);
+  const Gang* find(std::string_view id) const { return const_cast<GangBook*>(this)->find(id); }
   /// All gangs of the group have as many as they need, with those that are assumed now.
   bool valid(const Group& group);
   /// Its members without a node, gang by gang in the group's order, by name.
@@ -73,8 +89,6 @@ class GangBook {
   /// The next of these; nullptr: none may be tried now.
   std::shared_ptr<const api::Pod> next_in_haste();
 
-  /// What the group lacks, in Koordinator's words; `member` is who is told.
-  std::string lack(const Group& group, const Member& member);
   /// By id.
   void each_gang(const std::function<void(const Gang&, const std::vector<const Member*>&)>& visit) const;
 
@@ -97,19 +111,30 @@ class GangBook {
   /// What events of a group are counted as: others are to hear why they wait, or something has changed.
   static constexpr std::string_view kTold = "GangTold", kChanged = "GangChanged";
 
- private:
+ protected:
+  /// The gang is not known yet: what the pod, or objects, say of it. settled() if they say anything.
+  virtual void read_terms(Gang& gang, const api::Pod& pod) = 0;
+
+  /// Its gang and group, made where there is none.
   Gang& gang(std::string_view ns, std::string_view name);
-  Group& group(std::vector<std::string> gangs, const std::string& id);
+  /// It is placed with these ("namespace/name"), itself among them or not; empty: alone.
   void join(Gang& gang, std::vector<std::string> groups);
+  /// Its terms are set: its group may be complete now. `kind` of object has said them.
+  void settled(Gang& gang, const api::ObjectMeta& object, std::string_view kind);
+  /// Nobody says any more how many are needed. Those that wait for their permit hear `why`.
+  void forget_terms(Gang& gang, std::string_view why);
+  void drop_if_empty(Gang& gang);
+  /// In the order of their ids, of those that begin with `prefix`. The visit makes and drops none.
+  void each_of(std::string_view prefix, const std::function<void(Gang&)>& visit);
+  Complaints& complaints() const { return complaints_; }
+  static std::string id_of(std::string_view ns, std::string_view name);
+
+ private:
+  Group& group(std::vector<std::string> gangs, const std::string& id);
   void leave_group(Gang& gang);
-  void read_terms(Gang& gang, const api::GangTerms& terms, const api::ObjectMeta& object,
-                  std::string_view kind);
-  void read_pod(Gang& gang, const api::Pod& pod);
-  void forget_terms(Gang& gang);
   void set_stage(Member& member, Member::Stage stage);
   void uncount(const Member& member);
   void remove(const std::string& key);
-  void drop_if_empty(Gang& gang);
   void recount(Gang& gang);
   void lacks(Group& group);
   void satisfy(Group& group);
@@ -118,8 +143,6 @@ class GangBook {
   CycleControl& cycle_;
   Complaints& complaints_;
   const std::string_view plugin_;
-  const nanoseconds default_wait_;
-  const api::GangMatchPolicy default_policy_;
   const bool tells_others_;
   bool told_ = false;
   std::unordered_map<std::string, std::unique_ptr<Member>> members_;  // by key
@@ -130,4 +153,4 @@ class GangBook {
   std::deque<std::pair<MonoTime, std::string>> impatient_;  // when which group will have lacked long
 };
 
-}  // namespace koord::scheduling::coscheduling
+}  // namespace koord::scheduling::gangs

@@ -1,0 +1,91 @@
+// GangPlugin: what a plugin that places gangs does at the points of the cycle; a front door adds its book.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "koord/scheduling/plugin/explain_plugin.hpp"
+#include "koord/scheduling/plugin/group_plugin.hpp"
+#include "koord/scheduling/plugin/koordinator_points.hpp"
+#include "koord/scheduling/plugin/lifecycle_plugin.hpp"
+#include "scheduling/gangs/book.hpp"
+#include "scheduling/gangs/doors.hpp"
+
+namespace koord::scheduling::gangs {
+
+/// A strict gang, with the others of its group, is placed as a GroupPlugin places: all of them against one
+/// trial, and what each gang needs or nothing. One pod of the group stands for it in the queue. Pods of other
+/// gangs are tried one by one, and wait for their permit until there are enough. Once a gang is satisfied,
+/// those who follow go alone. A pod that is in a gang through two front doors is refused by both.
+class GangPlugin : public Plugin,
+                   public PreEnqueuePlugin,
+                   public NextPodPlugin,
+                   public AdmitPlugin,
+                   public GroupPlugin,
+                   public JobPlugin,
+                   public EventPlugin,
+                   public TimedPlugin,
+                   public EveryPodPlugin,
+                   public SyncedPlugin,
+                   public FewPodsPlugin,
+                   public ReservePlugin,
+                   public PermitPlugin,
+                   public PostBindPlugin,
+                   public AdmitExplainPlugin {
+ public:
+  /// What nodes are asked about is the same for a pod with a gang and without one.
+  bool sign(const PodInfo&, Signature&) const override { return true; }
+
+  bool may_enqueue(const PodInfo& pod) const override;
+  std::string why_kept_out(const PodInfo& pod) const override;
+  Symbol kept_out_by(const PodInfo& pod) const override;
+  bool is_unschedulable(const PodInfo& pod) const override;
+  std::shared_ptr<const api::Pod> next_pod() override { return book_.next_in_haste(); }
+  Status admit(const PodInfo& pod) override;
+  bool leads_group(const PodInfo& pod) const override;
+  Status place_group(const PodInfo& pod, Placements& places) override;
+  Symbol job_of(const PodInfo& pod) const override;
+
+  EventMask events() const override;
+  EventMask events_of_pods() const override { return events_of(EventKind::plugin_told); }
+  bool concerns(const PodInfo& pod, const ClusterEvent& event) const override;
+  bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override;
+  std::optional<WallTime> next_time() const override;
+  void time_passed(WallTime now, const std::function<void(const ClusterEvent&)>& happened) override;
+  // One of the instances of all profiles tells the book.
+  void pod_seen(const std::shared_ptr<const api::Pod>& pod) override;
+  void pod_left(const api::Pod& pod) override;
+  void all_synced() override;
+
+  bool follows_up(const PodInfo& pod) const override { return book_.member(*pod.pod) != nullptr; }
+  Status reserve(PodAttempt& attempt) override;
+  void unreserve(PodAttempt& attempt) override;
+  Answer permit(PodAttempt& attempt) override;
+  void post_bind(PodAttempt& attempt) override { book_.post_bind(*attempt.pod.pod); }
+
+  Admission explain_admission(const PodInfo& pod) override;
+
+ protected:
+  /// The book is shared with the plugin's instances of other profiles.
+  GangPlugin(GangBook& book, const PluginContext& context);
+
+  /// It waits for others of its gang, or they for it.
+  static bool is_held(const Member& member) { return !member.gang->is_free(); }
+
+  CycleControl& cycle_;
+
+ private:
+  class Placing;
+  void decide(const Group& group);
+  bool in_two(const PodInfo& pod) const { return doors_.in_two(*pod.pod); }
+
+  GangBook& book_;
+  const Doors& doors_;
+  const bool tells_;
+  const NodeTable& nodes_;
+  bool placing_ = false;
+};
+
+}  // namespace koord::scheduling::gangs

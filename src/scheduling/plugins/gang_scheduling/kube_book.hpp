@@ -1,0 +1,51 @@
+// KubeBook: gangs as Kubernetes' own API has them in 1.35: groups of Workloads.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "koord/api/types/kube_scheduling_v1alpha1/workload.hpp"
+#include "scheduling/gangs/book.hpp"
+#include "scheduling/gangs/doors.hpp"
+
+namespace koord::scheduling::gang_scheduling {
+
+using gangs::Gang;
+using gangs::GangBook;
+using gangs::Group;
+using gangs::Member;
+
+/// Both forms are watched; an API server serves one of them, or none. A gang is "NAMESPACE/WORKLOAD/GROUP",
+/// or "NAMESPACE/WORKLOAD/GROUP/REPLICA", or of the later form "NAMESPACE/PODGROUP". Bound pods count for its
+/// minimum. What is told in kube-scheduler's words is so in its plugin of 1.35, or of 1.37.
+class KubeBook final : public GangBook {
+ public:
+  /// How long the pods of a gang wait for their permit together; then they are rejected, and the next that
+  /// waits begins anew.
+  static constexpr nanoseconds kWait = std::chrono::minutes(5);
+
+  explicit KubeBook(const PluginContext& context);
+
+  std::optional<Symbol> gang_of(const api::Pod& pod) const override;
+  nanoseconds wait_of(Gang& gang) const override;
+  std::string lack(const Group& group, const Member& member) const override;
+  std::string rejection(const Group& group, const api::Pod& pod, std::string_view why,
+                        std::size_t placed) const override;
+  /// kube-scheduler lets the others wait until their deadline.
+  std::string given_up(const Gang&, const api::Pod&) const override { return {}; }
+  bool hurries_others() const override { return true; }
+
+ private:
+  struct Terms;
+  Terms terms_of(const Gang& gang) const;
+  void read_terms(Gang& gang, const api::Pod& pod) override;
+  void read(Gang& gang);
+  void changed_terms(Gang& gang);
+
+  const ObjectStore<api::Workload>& workloads_;
+  const gangs::Doors& doors_;
+};
+
+}  // namespace koord::scheduling::gang_scheduling
