@@ -26,7 +26,7 @@ struct Configuration {
   bool koordinators = true;
 };
 /// Completes one that was read: kube-scheduler's defaults, and Koordinator's where it is Koordinator's.
-Result<> finish(Configuration& configuration, scheduling::PluginTable table, const FeatureGates& gates);
+Result<> finish(Configuration& configuration, scheduling::PluginTable table, const FeatureGates& gates = {});
 Result<Configuration> read_configuration(const runtime::FlagValues& flags, const FeatureGates& gates = {});
 
 }  // namespace koord::scheduler

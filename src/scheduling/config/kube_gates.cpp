@@ -250,8 +250,8 @@ struct Help {
 };
 constexpr Help kHonoured[] = {
     {kPlacesGangs,
-     "Pods of a Workload's group, or of a PodGroup of Kubernetes' own, are placed together or not at all "
-     "(plugin GangScheduling). Needs GenericWorkload."},
+     "Pods of a Workload's group are placed together or not at all (plugin GangScheduling). Needs "
+     "GenericWorkload."},
     {kKnowsWorkloads, "The API of Workloads is used: with GangScheduling."},
     {kNominateExpected,
      "The node of a pod whose binding has to wait is written down as its nominated one before."},

@@ -1,5 +1,7 @@
 // Kubernetes' own gangs in the sandbox: what is a Workload, or a pod's reference to one; rows of
 // Kubernetes 1.35's validation_test.go of scheduling.k8s.io.
+#include <catch2/catch.hpp>
+
 #include "cluster.hpp"
 
 using namespace koord;
