@@ -5,6 +5,7 @@
 #include "koord/api/koordinator/gang.hpp"
 #include "koord/scheduling/config/extender_interest.hpp"
 #include "koord/scheduling/plugin/extender_talk.hpp"
+#include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 #include "kube_gangs.hpp"
 
 namespace koord::scheduling::gang_scheduling::test {
@@ -273,6 +274,44 @@ TEST_CASE("a pod that is in a gang of Koordinator's, too, is refused by name, an
     }));
     CHECK(world.bound_pods() == "of-koordinator q r");
   }
+}
+
+TEST_CASE("after a restart the rest of gangs that are bound goes first, of both kinds in one profile") {
+  KubeGangs world(2, "8", with_coscheduling());
+  const auto koordinators = [](const std::string& name) {
+    return make_pod(name, "1", "128Mi", [](api::Pod& p) {
+      p.metadata.annotations[api::kGangName] = "g";
+      p.metadata.annotations[api::kGangMin] = "3";
+    });
+  };
+  const auto on_n0 = [](api::Pod& p) { p.spec.node_name = Symbol("n0"); };
+  world.engine.put_object(workload("w", {{"pg", 3}}));
+  for (const char* name : {"k0", "k1"}) world.engine.put_pod(changed(member(name), on_n0));
+  for (const char* name : {"g0", "g1"}) world.engine.put_pod(changed(koordinators(name), on_n0));
+  world.engine.put_pod(make_pod("before"));
+  world.engine.put_pod(member("k2"));
+  world.engine.put_pod(koordinators("g2"));
+  for (const auto& each : world.engine.profiles()[0].plugins)
+    if (auto* told = dynamic_cast<SyncedPlugin*>(each.plugin.get())) told->all_synced();
+  CHECK(world.bound() == 3);
+  CHECK(names(world.last) == "k2 g2 before");
+}
+
+TEST_CASE("a binding that fails in the middle of a gang is made good") {
+  KubeGangs world(1, "8");
+  world.engine.put_object(workload("w", {{"pg", 3}}));
+  world.put("p", 3);
+  CHECK(world.bound() == 3);
+  const auto decisions = world.last;
+  world.engine.binding_failed(*decisions[1].pod);
+  CHECK(world.engine.assumed() == 2);
+  for (const std::size_t n : {0, 2}) {
+    world.engine.binding_succeeded(*decisions[n].pod);
+    world.engine.put_pod(
+        changed(decisions[n].pod, [&](api::Pod& p) { p.spec.node_name = decisions[n].node(); }));
+  }
+  world.wait(20s);
+  CHECK(world.bound_pods() == decisions[1].pod->metadata.name);
 }
 
 TEST_CASE("where one kind of gang is placed, what makes a pod one of the other says nothing") {
