@@ -26,6 +26,8 @@ constexpr std::array kMine = {
     Right{"apps", "statefulsets", "list watch"},
     Right{"policy", "poddisruptionbudgets", "list watch"},
     Right{"scheduling.k8s.io", "workloads", "list watch", "", "", "GangScheduling"},
+    Right{"scheduling.koordinator.sh", "clusternetworktopologies", "list watch"},
+    Right{"scheduling.koordinator.sh", "clusternetworktopologies/status", "patch"},
     Right{"scheduling.koordinator.sh", "reservations", "delete get list patch watch"},
     Right{"scheduling.koordinator.sh", "reservations/status", "patch"},
     Right{"scheduling.sigs.k8s.io", "elasticquotas", "create list patch watch"},

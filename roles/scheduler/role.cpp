@@ -33,6 +33,7 @@
 #include "koord/scheduling/engine/attempt_log.hpp"
 #include "koord/scheduling/plugin/complaints.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
+#include "koord/scheduling/plugin/network_topology.hpp"
 #include "koord/scheduling/plugin/telling_plugin.hpp"
 #include "koord/scheduling/plugins.hpp"
 #include "options/flags.hpp"
@@ -393,6 +394,8 @@ Result<std::unique_ptr<scheduling::Engine>> make_engine(const Configuration& c,
   options.class_memory.per_node = static_cast<std::size_t>(class_memory);
   options.extenders = scheduling::ExtenderInterest(config.extenders);
   auto engine = std::make_unique<scheduling::Engine>(context.clock, options);
+  engine->context().shared.get<scheduling::NetworkTopologyUse>().enabled =
+      context.flags.get_bool("enable-network-topology-manager");
   auto profiles = scheduling::build_profiles(config, table, engine->context(), context.gates);
   if (!profiles) return std::move(profiles).error().context("initializing profiles");
   for (const scheduling::Profile& profile : *profiles)

@@ -103,6 +103,9 @@ class Run {
     if (c.workload->gangs) {
       Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
       plugins.multi_point.enabled = {{"Coscheduling", {}}, {"DefaultPreBind", {}}};
+      if (c.workload->network)
+        config.profiles.back().plugin_config.push_back(
+            {"Coscheduling", api::RawJson{R"({"awareNetworkTopology":true})"}, nullptr});
     }
     if (auto done = complete(config, plugin_table()); !done) throw std::runtime_error(done.error().message());
     auto profiles = build_profiles(config, plugin_table(), engine_.context());
@@ -120,6 +123,9 @@ class Run {
       for (const bool earlier : {false, true})
         engine_.put_object<api::ReplicaSet>(
             std::make_shared<api::ReplicaSet>(bench::make_owner(cls, earlier)));
+    if (w.network)
+      engine_.put_object<api::ClusterNetworkTopology>(
+          std::make_shared<api::ClusterNetworkTopology>(bench::make_network()));
     bench::Storage storage;
     bench::add_storage(w, storage);
     for (int i = 0; i < case_.nodes; ++i) {

@@ -149,6 +149,33 @@ void gang_of(api::Pod& pod, const Which& which) {
   pod.metadata.annotations[api::kGangMin] = std::to_string(size);
 }
 
+/// All of it in one domain of a layer.
+template <int size>
+void gathered(api::Pod& pod, const Which& which, std::string_view layer) {
+  gang_of<size>(pod, which);
+  request(pod, "cpu", "1");
+  pod.metadata.annotations[api::NetworkTopologySpec::kAnnotation] =
+      fmt::format(R"({{"gatherStrategy":[{{"layer":"{}","strategy":"MustGather"}}]}})", layer);
+}
+template <int size>
+void in_block(api::Pod& pod, const Which& which) {
+  gathered<size>(pod, which, "Block");
+}
+template <int size>
+void in_spine(api::Pod& pod, const Which& which) {
+  gathered<size>(pod, which, "Spine");
+}
+/// 20 blocks of 16 nodes a spine.
+void networked(api::Node& node, int number) {
+  node.metadata.labels["spine"] = fmt::format("spine-{}", number / 320);
+  node.metadata.labels["block"] = fmt::format("block-{}", number / 16);
+}
+/// Of 6,000 nodes 100 spines and 3,500 blocks.
+void finely_networked(api::Node& node, int number) {
+  node.metadata.labels["spine"] = fmt::format("spine-{}", number / 60);
+  node.metadata.labels["block"] = fmt::format("block-{}", number % 60 * 35 / 60);
+}
+
 constexpr std::string_view kVolumePlugins = "VolumeRestrictions NodeVolumeLimits VolumeBinding VolumeZone";
 constexpr std::string_view kEbs = "ebs.csi.aws.com";
 
@@ -238,6 +265,13 @@ constexpr Workload kWorkloads[] = {
      Reserved::no_plugin, false, -1, true},
     {"Gang of 9,000", "", 0.2, 1.8, 0, nullptr, basic, gang_of<9000>, false, false, 1000, Disk::none, 0, 0,
      Reserved::no_plugin, false, -1, true},
+    {"Gangs of 32, in a block", "", 0.2, 1.92, 0, networked, basic, in_block<32>, false, false, 1000,
+     Disk::none, 0, 0, Reserved::no_plugin, false, -1, true, true},
+    // One gang, in a spine that has room for 240 pods.
+    {"Gang of 200, 9,600 domains", "", 0, 0.0334, 6000, finely_networked, nullptr, in_spine<200>, false,
+     false, 1000, Disk::none, 0, 0, Reserved::no_plugin, false, -1, true, true},
+    {"Gang of 250, 9,600 domains", "", 0, 0.0417, 6000, finely_networked, nullptr, in_spine<250>, false,
+     false, 1000, Disk::none, 0, 0, Reserved::no_plugin, false, -1, true, true},
     {"Gangs, none", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 0, 0,
      Reserved::no_plugin, false, -1, true},
 };
@@ -247,6 +281,16 @@ const char* namespace_of(bool earlier) { return earlier ? "sched-0" : "sched-1";
 }  // namespace
 
 std::span<const Workload> workloads() { return kWorkloads; }
+
+api::ClusterNetworkTopology make_network() {
+  api::ClusterNetworkTopology network;
+  network.metadata.name = api::ClusterNetworkTopology::kName;
+  network.metadata.uid = "network";
+  network.spec.network_topology_spec = {{Symbol("Spine"), {}, {Symbol("spine")}},
+                                        {Symbol("Block"), Symbol("Spine"), {Symbol("block")}},
+                                        {Symbol(api::kNodeTopologyLayer), Symbol("Block"), {}}};
+  return network;
+}
 
 std::vector<api::ElasticQuota> make_quotas(const Workload& workload) {
   std::vector<api::ElasticQuota> all;

@@ -13,6 +13,7 @@
 #include "koord/api/types/core_v1/persistent_volume.hpp"
 #include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/scheduling_v1alpha1/cluster_network_topology.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
@@ -84,6 +85,8 @@ struct Workload {
   int quotas = -1;
   /// Coscheduling has a say.
   bool gangs = false;
+  /// There is a network of spines, blocks and nodes, by labels that `node` sets, and gangs are placed by it.
+  bool network = false;
 };
 
 std::span<const Workload> workloads();
@@ -104,6 +107,8 @@ api::NodeResourceTopology make_topology(const Workload& workload, int node);
 api::Reservation make_reservation(const Workload& workload, const Which& which, bool placed);
 /// A workload's quotas, parents first.
 std::vector<api::ElasticQuota> make_quotas(const Workload& workload);
+/// Spines, blocks and nodes.
+api::ClusterNetworkTopology make_network();
 /// The owner of a class's pods.
 api::ReplicaSet make_owner(int cls, bool earlier);
 

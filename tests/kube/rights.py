@@ -52,6 +52,9 @@ MORE = {
 # Rights that the default gates need, and an ordinary run seldom uses.
 RARE = {
     ("koord-scheduler", "scheduling.sigs.k8s.io", "podgroups", "patch"): "a PodGroup's phase, where there are PodGroups",
+    ("koord-scheduler", "scheduling.koordinator.sh", "clusternetworktopologies", "list"): "with --enable-network-topology-manager",
+    ("koord-scheduler", "scheduling.koordinator.sh", "clusternetworktopologies", "watch"): "with --enable-network-topology-manager",
+    ("koord-scheduler", "scheduling.koordinator.sh", "clusternetworktopologies/status", "patch"): "with --enable-network-topology-manager",
     ("koord-scheduler", "", "pods/eviction", "create"): "a quota that uses more than it may (monitorAllQuotas)",
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
     ("koord-scheduler", "scheduling.koordinator.sh", "reservations", "get"): "after a write that conflicted: what it is by now",

@@ -26,7 +26,6 @@ constexpr std::string_view kNoEffect = "accepted, without effect in this version
 constexpr std::string_view kNoBarrierPod =
                                "accepted, without effect: koord asks the API server what it may have missed, "
                                "and needs no pod for it",
-                           kOfTopology = "accepted, without effect yet: it comes with ClusterNetworkTopology",
                            kOfAuditor = "accepted, without effect yet: it comes with the workload auditor";
 
 constexpr std::array<Flag, 10> kMiscFlags = {{
@@ -91,7 +90,9 @@ constexpr std::array<Flag, 15> kKoordFlags = {{
     {"controller-plugins", FlagType::list, "*",
      "Plugins whose controllers run while this process leads: NAME, -NAME, or * for all others.", 0, kKoord},
     {"enable-network-topology-manager", FlagType::boolean, "false",
-     "There is no network topology manager yet.", 0, kKoord, true, kOfTopology},
+     "ClusterNetworkTopology counts: gangs that name a network topology are placed by it "
+     "(awareNetworkTopology), and its status is written. Without it they wait.",
+     0, kKoord},
     {"enable-workload-auditor", FlagType::boolean, "false", "There is no workload auditor yet.", 0, kKoord,
      true, kOfAuditor},
     {"sync-barrier-pod-namespace", FlagType::text, "kube-system",

@@ -27,6 +27,7 @@
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
 #include "koord/api/types/quota_v1alpha1/elastic_quota_profile.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
+#include "koord/api/types/scheduling_v1alpha1/cluster_network_topology.hpp"
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
@@ -146,6 +147,7 @@ std::span<const Schema* const> builtin_kinds() {
 
 std::span<const Schema* const> custom_resources() {
   static const Schema* const kAll[] = {&schema<ClusterColocationProfile>(),
+                                       &schema<ClusterNetworkTopology>(),
                                        &schema<Device>(),
                                        &schema<Reservation>(),
                                        &schema<ElasticQuota>(),

@@ -67,6 +67,11 @@ GangTerms read_terms(const ObjectMeta& object, const Warn& warn) {
   else if (!policy.empty())
     warn(kGangMatchPolicy, policy, "no match policy");
   terms.groups = read_groups(object, warn);
+  if (auto topology = read_annotation<NetworkTopologySpec>(object.annotations))
+    terms.topology = std::move(*topology);
+  else
+    warn(NetworkTopologySpec::kAnnotation, said(object, NetworkTopologySpec::kAnnotation),
+         "no JSON of a NetworkTopologySpec");
   return terms;
 }
 

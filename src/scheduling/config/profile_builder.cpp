@@ -9,6 +9,7 @@
 
 #include "koord/scheduling/config/config.hpp"
 #include "koord/scheduling/config/extension_point.hpp"
+#include "koord/scheduling/plugin/group_plugin.hpp"
 
 namespace koord::scheduling {
 

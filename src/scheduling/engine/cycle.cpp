@@ -135,7 +135,12 @@ bool Engine::tell_kept_out(std::vector<Decision>& out) {
 std::optional<Decision> Engine::try_now(const api::Pod& object) {
   QueuedPod* pod = find(object);
   if (pod == nullptr || !queue_->take(*pod)) return std::nullopt;
-  return attempt(*pod);
+  std::vector<Decision> all;
+  if (pod->profile->groups.empty() || !attempt_group(*pod, all)) return attempt(*pod);
+  // Of a group, too: what became of this one, or of the group for which it stands.
+  const auto of = std::ranges::find_if(
+      all, [&](const Decision& d) { return d.pod->metadata.uid == object.metadata.uid; });
+  return of != all.end() ? std::move(*of) : std::move(all.front());
 }
 
 Decision Engine::attempt(QueuedPod& pod) {

@@ -42,13 +42,15 @@ Status GroupTrial::may_place(const QueuedPod* pod) const {
   return {};
 }
 
-Placements::Placed GroupTrial::place(const api::Pod& object) {
-  Placed placed = find_place(object);
+Placements::Placed GroupTrial::place(const api::Pod& object) { return place_on(object, kNoRow); }
+
+Placements::Placed GroupTrial::place_on(const api::Pod& object, Row row) {
+  Placed placed = find_place(object, row);
   engine_.forget_transformed();
   return placed;
 }
 
-Placements::Placed GroupTrial::find_place(const api::Pod& object) {
+Placements::Placed GroupTrial::find_place(const api::Pod& object, Row only) {
   QueuedPod* const pod = engine_.find(object);
   if (Status may = may_place(pod); !may.ok()) return {kNoRow, std::move(may)};
   if (auto refusal = engine_.first_refusal(*pod->profile, pod->info)) {
@@ -69,9 +71,18 @@ Placements::Placed GroupTrial::find_place(const api::Pod& object) {
         refused_ ? nullptr : engine_.details_.refused(*pod->profile, state, diagnosis, engine_.clock_.mono());
     return refuse(*pod, std::move(diagnosis), std::move(detail));
   }
-  if (d.feasible_nodes > 1)
+  if (only != kNoRow) {
+    const VerdictId verdict = state.verdict(only);
+    if (verdict != kPass) {
+      Diagnosis why{.nodes = engine_.nodes_.nodes()};
+      if (verdict != kAbsent) why.count(engine_.verdicts_[verdict], 1);
+      refusing_ |= why.rejectors;
+      return {kNoRow, {StatusCode::unschedulable, fit_error(why)}, true};
+    }
+  } else if (d.feasible_nodes > 1) {
     if (Status status = engine_.before_score(*pod, state); !status.ok()) return {kNoRow, std::move(status)};
-  const Row row = engine_.pick(*pod, state);
+  }
+  const Row row = only != kNoRow ? only : engine_.pick(*pod, state);
   engine_.begin_attempt(*pod, state);
   if (Status status = engine_.after_choice(*pod, row); !status.ok()) {
     engine_.unreserve(*pod);
@@ -84,7 +95,8 @@ Placements::Placed GroupTrial::find_place(const api::Pod& object) {
   if (pod->attempt)
     if (auto refusal = engine_.reserve(*pod)) {
       roll_back(placed_.size() - 1);
-      return {kNoRow, std::move(refusal->status)};
+      refusing_ |= mask_of(refusal->by);
+      return {kNoRow, std::move(refusal->status), true};
     }
   entry.decision.took = engine_.clock_.mono() - start;
   return {row, {}};
@@ -95,6 +107,13 @@ Placements::Placed GroupTrial::refuse(QueuedPod& pod, Diagnosis diagnosis,
   Placed none{kNoRow, {StatusCode::unschedulable, fit_error(diagnosis)}};
   if (!refused_) refused_ = Refused{&pod, diagnosis.rejectors, std::move(diagnosis), std::move(detail)};
   return none;
+}
+
+void GroupTrial::refuse(const api::Pod& object, Diagnosis why) {
+  QueuedPod* const pod = engine_.find(object);
+  if (pod == nullptr || pod->profile != leader_.profile) return;
+  why.rejectors |= refusing_;
+  refused_ = Refused{pod, why.rejectors, std::move(why), {}};
 }
 
 void GroupTrial::roll_back(Mark to) {

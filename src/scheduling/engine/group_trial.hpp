@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "koord/scheduling/engine/engine.hpp"
@@ -29,6 +30,9 @@ class GroupTrial final : public Placements {
   GroupTrial& operator=(const GroupTrial&) = delete;
 
   Placed place(const api::Pod& pod) override;
+  Placed place_on(const api::Pod& pod, Row row) override;
+  NoRoom room(std::span<const api::Pod* const> pods, std::vector<Room>& by_row) override;
+  void refuse(const api::Pod& pod, Diagnosis why) override;
   Mark mark() const override { return placed_.size(); }
   void roll_back(Mark to) override;
   bool has(const QueuedPod& pod) const;
@@ -48,8 +52,12 @@ class GroupTrial final : public Placements {
   /// Why it cannot be placed here, whatever the nodes are like; success: it may.
   Status may_place(const QueuedPod* pod) const;
   bool is_kept_out(const QueuedPod& pod) const;
-  Placed find_place(const api::Pod& pod);
+  /// kNoRow: wherever it fits best.
+  Placed find_place(const api::Pod& pod, Row only);
   Placed refuse(QueuedPod& pod, Diagnosis diagnosis, std::shared_ptr<AttemptDetail> detail);
+  /// Pods of one class, which come after `before` others. Anything but a success: the class can be nowhere.
+  Status add_room(std::span<QueuedPod* const> before, std::span<QueuedPod* const> alike,
+                  std::vector<Room>& by_row);
   void take_back(const Entry& entry);
 
   Engine& engine_;
@@ -57,6 +65,7 @@ class GroupTrial final : public Placements {
   const PluginIndex by_;
   std::vector<Entry> placed_;
   std::optional<Refused> refused_;
+  PluginMask refusing_ = 0;  // who has refused pods on rows that were named
 };
 
 }  // namespace koord::scheduling

@@ -113,6 +113,7 @@ void GangBook::leave_group(Gang& gang) {
     it->second.erase(&group);
     if (it->second.empty()) listed_.erase(it);
   }
+  waiting_for_topology_.erase(group.id);
   groups_.erase(groups_.find(group.id));
 }
 
@@ -170,6 +171,7 @@ void GangBook::settled(Gang& gang, const api::ObjectMeta& object, std::string_vi
 void GangBook::forget_terms(Gang& gang, std::string_view why) {
   gang.known = false;
   gang.from_pod_group = false;
+  gang.topology.reset();
   recount(gang);
   if (gang.group->complete()) return;
   cycle_.reject_all(key(*gang.group), why);
@@ -298,6 +300,7 @@ void GangBook::satisfy(Group& group) {
   if (std::exchange(group.satisfied, true)) return;
   group.failure.clear();
   group.told.clear();
+  group.tried.clear();
   changed(group);
 }
 
@@ -383,6 +386,18 @@ void GangBook::failed(Group& group, std::string why) {
 void GangBook::each_of(std::string_view prefix, const std::function<void(Gang&)>& visit) {
   for (auto it = gangs_.lower_bound(prefix); it != gangs_.end() && it->first.starts_with(prefix); ++it)
     visit(*it->second);
+}
+
+const api::NetworkTopologySpec* GangBook::topology(const Group& group) {
+  for (const std::string& id : group.gangs)
+    if (const Gang* gang = find(id); gang != nullptr && gang->group == &group && gang->topology)
+      return &*gang->topology;
+  return nullptr;
+}
+
+void GangBook::topology_changed() {
+  for (const std::string& id : std::exchange(waiting_for_topology_, {}))
+    if (const auto it = groups_.find(id); it != groups_.end()) changed(*it->second);
 }
 
 void GangBook::each_gang(

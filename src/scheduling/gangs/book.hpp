@@ -82,6 +82,13 @@ class GangBook {
   /// Why the group was not placed. Its other members are told at once and then once in kTellAgain.
   void failed(Group& group, std::string why);
 
+  /// What the first gang of the group says that says something; nullptr: none does.
+  const api::NetworkTopologySpec* topology(const Group& group);
+  /// It is tried again when the network's topology is another one; or not any more.
+  void waits_for_topology(const Group& group) { waiting_for_topology_.insert(group.id); }
+  void waits_no_more(const Group& group) { waiting_for_topology_.erase(group.id); }
+  void topology_changed();
+
   /// It comes before the queue's next once it may be tried: others of its gang are bound, or on their way.
   void hurry(const Member& member) { in_haste_.push_back(member.pod); }
   /// The same of all members whose gang is bound in part.
@@ -150,6 +157,7 @@ class GangBook {
   std::unordered_map<std::string, std::unique_ptr<Group>> groups_;    // by id
   std::map<std::string, std::set<Group*>, std::less<>> listed_;       // by gang's id: who counts it
   std::deque<std::shared_ptr<const api::Pod>> in_haste_;
+  std::set<std::string> waiting_for_topology_;              // groups, by id
   std::deque<std::pair<MonoTime, std::string>> impatient_;  // when which group will have lacked long
 };
 

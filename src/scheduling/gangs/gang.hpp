@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -56,6 +57,8 @@ struct Group {
   /// Why it was not placed last, and what of that the others have been told, and when.
   std::string failure, told;
   MonoTime told_at{};
+  /// Sentences: which domains of the network had no room for it when it was tried last, and why.
+  std::vector<std::string> tried;
   MonoTime lacks_since{};  // while it does
 
   bool complete() const { return lacking == 0; }
@@ -73,6 +76,8 @@ struct Gang {
   /// gang.
   bool apart = false;
   api::GangMatchPolicy policy = api::GangMatchPolicy::once_satisfied;
+  /// How near to one another its members, and those of its group, are to be; nothing: anywhere.
+  std::optional<api::NetworkTopologySpec> topology;
   WallTime created{};
   /// Where those that wait for their permit have one deadline: when the present one is. Zero: none was set.
   MonoTime deadline{};

@@ -173,4 +173,10 @@ AdmitExplainPlugin::Admission GangPlugin::explain_admission(const PodInfo& pod) 
   return said;
 }
 
+/// What became of it in this attempt.
+std::vector<std::string> GangPlugin::explain_attempt(const PodInfo& pod) {
+  const Member* const member = book_.member(*pod.pod);
+  return member != nullptr ? member->gang->group->tried : std::vector<std::string>();
+}
+
 }  // namespace koord::scheduling::gangs

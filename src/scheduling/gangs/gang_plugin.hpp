@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "koord/scheduling/plugin/explain_plugin.hpp"
 #include "koord/scheduling/plugin/group_plugin.hpp"
@@ -66,6 +67,17 @@ class GangPlugin : public Plugin,
   void post_bind(PodAttempt& attempt) override { book_.post_bind(*attempt.pod.pod); }
 
   Admission explain_admission(const PodInfo& pod) override;
+  std::vector<std::string> explain_attempt(const PodInfo& pod) override;
+
+  /// What a front door has made of a group.
+  struct Gathered {
+    Status status = {};  // success: all have a place. skip: extenders have a say about them
+    // Of a rejection:
+    Member* failed = nullptr;             // who found no place; its message is the status's
+    std::size_t before = 0;               // so many had one by then
+    std::vector<std::string> tried = {};  // sentences about the domains of the network
+    Member* instead = nullptr;            // set: the others may have places if this one leads
+  };
 
  protected:
   /// The book is shared with the plugin's instances of other profiles.
@@ -74,10 +86,19 @@ class GangPlugin : public Plugin,
   /// It waits for others of its gang, or they for it.
   static bool is_held(const Member& member) { return !member.gang->is_free(); }
 
+  /// Places a strict group's members together in a way of its own; absent: each goes where it fits best. What
+  /// was placed before a rejection may still be there.
+  virtual std::optional<Gathered> gather(Group& /*group*/, Member& /*leader*/, Placements& /*places*/) {
+    return std::nullopt;
+  }
+
   CycleControl& cycle_;
 
  private:
   class Placing;
+  void placed(Group& group);
+  Status refused(Group& group, const Member& by, const std::string& why, std::size_t placed);
+  Status settle(Group& group, Gathered gathered, Placements& places);
   void decide(const Group& group);
   bool in_two(const PodInfo& pod) const { return doors_.in_two(*pod.pod); }
 

@@ -117,6 +117,10 @@ Status GangPlugin::place_group(const PodInfo& pod, Placements& places) {
     return {StatusCode::unschedulable, std::move(why), group.key};
   }
   placing_ = true;
+  std::optional<Gathered> gathered = gather(group, leader, places);
+  placing_ = false;
+  if (gathered) return settle(group, std::move(*gathered), places);
+  placing_ = true;
   const bool enough = placing.run();
   const std::size_t placed = places.mark();
   if (!enough || !placing.leads()) places.roll_back(0);
@@ -128,24 +132,59 @@ Status GangPlugin::place_group(const PodInfo& pod, Placements& places) {
   }
   if (!enough || !placing.leads()) {
     if (placing.failed() == nullptr) return {StatusCode::error, "the pod is not of those that wait"};
-    Member& failed = *placing.failed();
-    std::string why = book_.rejection(group, *failed.pod, placing.why(), placing.before());
+    Status status = refused(group, *placing.failed(), placing.why(), placing.before());
     if (enough && placed > 0) {
       // The others fit: one of them leads next.
       group.representative = placing.first()->key;
       cycle_.activate(*placing.first()->pod);
-    } else {
-      group.representative = failed.key;
     }
-    book_.failed(group, why);
-    return {StatusCode::unschedulable, std::move(why), group.key};
+    return status;
   }
+  this->placed(group);
+  return {};
+}
+
+void GangPlugin::placed(Group& group) {
   decide(group);
   book_.drop_representative(group);
   group.failure.clear();
   group.told.clear();
+  group.tried.clear();
+  book_.waits_no_more(group);
   book_.wake(group);
-  return {};
+}
+
+/// The member for which there was no place stands for the group the next time.
+Status GangPlugin::refused(Group& group, const Member& by, const std::string& why, std::size_t placed) {
+  std::string all = book_.rejection(group, *by.pod, why, placed);
+  group.representative = by.key;
+  book_.failed(group, all);
+  return {StatusCode::unschedulable, std::move(all), group.key};
+}
+
+/// What a front door has made of the group.
+Status GangPlugin::settle(Group& group, Gathered gathered, Placements& places) {
+  group.tried = std::move(gathered.tried);
+  if (gathered.status.ok()) {
+    placed(group);
+    return {};
+  }
+  placing_ = true;
+  places.roll_back(0);
+  placing_ = false;
+  if (gathered.status.code == StatusCode::skip) {
+    group.one_by_one = true;
+    book_.changed(group);
+    return std::move(gathered.status);
+  }
+  if (!gathered.status.rejected()) return std::move(gathered.status);
+  book_.waits_for_topology(group);
+  Status status = refused(group, *gathered.failed, gathered.status.message, gathered.before);
+  if (gathered.instead != nullptr) {
+    group.representative = gathered.instead->key;
+    cycle_.activate(*gathered.instead->pod);
+  }
+  return status;
 }
 
 }  // namespace koord::scheduling::gangs

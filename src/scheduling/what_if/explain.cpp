@@ -388,6 +388,11 @@ class Explaining {
     const std::optional<Decision> decision = engine_.try_now(*pod_);
     if (!decision) return;
     v_.message = decision->message();
+    const PodInfo tried = make_pod_info(pod_, engine_.context().nodes.resources());
+    for (const Profile::Named& named : profile_->plugins)
+      if (auto* const plugin = dynamic_cast<AdmitExplainPlugin*>(named.plugin.get()))
+        for (std::string& sentence : plugin->explain_attempt(tried))
+          v_.summary.push_back(std::move(sentence));
     if (!decision->preemption().tried) return;
     PreemptionView& out = v_.preemption.emplace_back();
     if (decision->preemption().victims.empty()) {

@@ -34,11 +34,11 @@ TEST_CASE("every flag of kube-scheduler and koord-scheduler is taken") {
 TEST_CASE("flags without effect are taken with a warning") {
   const std::vector<runtime::FlagOwner> owners{{"scheduler", flags()}};
   const auto line = runtime::parse_flags(
-      std::vector<std::string>{"--enable-network-topology-manager=true", "--logging-format=json", "--seed=1"},
+      std::vector<std::string>{"--enable-workload-auditor=true", "--logging-format=json", "--seed=1"},
       {"", {}}, owners);
   REQUIRE(line.has_value());
   REQUIRE(line->warnings.size() == 2);
-  CHECK(line->warnings[0].find("it comes with ClusterNetworkTopology") != std::string::npos);
+  CHECK(line->warnings[0].find("it comes with the workload auditor") != std::string::npos);
   CHECK(line->warnings[1].find("without effect") != std::string::npos);
 }
 

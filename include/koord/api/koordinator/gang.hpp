@@ -50,24 +50,6 @@ std::optional<GangReference> gang_of(const ObjectMeta& pod);
 
 enum class GangMatchPolicy : std::uint8_t { only_waiting, waiting_and_running, once_satisfied };
 
-/// What a pod (or a PodGroup) says of its gang. What makes no sense counts as if it were not said, but for
-/// `min`.
-struct GangTerms {
-  std::optional<int32_t> min;  // nothing: not said, or no number, and the gang waits for one who says it
-  int32_t total = 0;           // at least min
-  std::optional<std::chrono::nanoseconds> waiting_time;  // positive; nothing: the plugin's default
-  bool strict = true;
-  std::optional<GangMatchPolicy> match_policy;  // nothing: the plugin's default
-  std::vector<std::string> groups;              // "namespace/name"; empty: itself alone
-  friend bool operator==(const GangTerms&, const GangTerms&) = default;
-};
-GangTerms gang_terms(const ObjectMeta& object);
-/// Of what gang_terms passed over, a line each: for the log and for events, at most 16.
-std::vector<std::string> gang_warnings(const ObjectMeta& object);
-
-/// Gangs that are placed together have one: their "namespace/name", sorted, by commas.
-std::string gang_group_id(std::vector<std::string> groups);
-
 struct NetworkTopologyGatherRule {
   Symbol layer;
   Symbol strategy;  // MustGather, PreferGather
@@ -81,6 +63,25 @@ struct NetworkTopologySpec {
   std::vector<NetworkTopologyGatherRule> gather_strategy;
   KOORD_STRUCT(NetworkTopologySpec);
 };
+
+/// What a pod (or a PodGroup) says of its gang. What makes no sense counts as if it were not said, but for
+/// `min`.
+struct GangTerms {
+  std::optional<int32_t> min;  // nothing: not said, or no number, and the gang waits for one who says it
+  int32_t total = 0;           // at least min
+  std::optional<std::chrono::nanoseconds> waiting_time;  // positive; nothing: the plugin's default
+  bool strict = true;
+  std::optional<GangMatchPolicy> match_policy;  // nothing: the plugin's default
+  std::vector<std::string> groups;              // "namespace/name"; empty: itself alone
+  std::optional<NetworkTopologySpec> topology;  // nothing: its members may be anywhere
+  friend bool operator==(const GangTerms&, const GangTerms&) = default;
+};
+GangTerms gang_terms(const ObjectMeta& object);
+/// Of what gang_terms passed over, a line each: for the log and for events, at most 16.
+std::vector<std::string> gang_warnings(const ObjectMeta& object);
+
+/// Gangs that are placed together have one: their "namespace/name", sorted, by commas.
+std::string gang_group_id(std::vector<std::string> groups);
 
 /// A member's place in its gang; nothing if it says none, or no number.
 std::optional<std::int64_t> network_topology_index(const ObjectMeta& pod);

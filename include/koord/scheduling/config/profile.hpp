@@ -6,10 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "koord/scheduling/plugin/group_plugin.hpp"
 #include "koord/scheduling/plugin/plugin.hpp"
 
 namespace koord::scheduling {
+
+class GroupPlugin;
 
 struct Profile {
   /// Who is asked at an extension point.

@@ -131,8 +131,8 @@ class Engine final : public CycleControl, private CycleHooks {
   /// Tries up to `max` pods, or ends waits that are over, and appends a decision for each; fewer: there is
   /// nothing to do now.
   std::size_t schedule(std::size_t max, std::vector<Decision>& out);
-  /// Tries this pod now, whatever comes before it in the queue and whatever keeps it out of it. Absent: it
-  /// does not wait. For those who ask what would become of it.
+  /// Tries this pod now, with those that are placed together with it, whatever comes before it in the queue
+  /// and whatever keeps it out of it. Absent: it does not wait. For those who ask what would become of it.
   std::optional<Decision> try_now(const api::Pod& pod);
   /// When schedule() may have work again without a change; absent: not at all.
   std::optional<MonoTime> next_wakeup() const;

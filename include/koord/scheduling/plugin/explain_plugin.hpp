@@ -79,6 +79,8 @@ class AdmitExplainPlugin {
   };
   /// The engine does not know the pod.
   virtual Admission explain_admission(const PodInfo& pod) = 0;
+  /// Sentences about an attempt at the pod that has just been made; nothing: all is said.
+  virtual std::vector<std::string> explain_attempt(const PodInfo& /*pod*/) { return {}; }
 };
 
 /// Asked of an engine that holds a cluster and has decided nothing, on its thread, with time enough: whoever

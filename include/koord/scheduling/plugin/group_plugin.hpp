@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 #include "koord/scheduling/cluster/resource_cells.hpp"
 #include "koord/scheduling/plugin/status.hpp"
+#include "koord/scheduling/plugin/verdict.hpp"
 
 namespace koord::api {
 struct Pod;
@@ -22,6 +26,20 @@ class Placements {
   struct Placed {
     Row row = kNoRow;    // kNoRow: it has none, and nothing has changed
     Status status = {};  // why
+    /// Of place_on(): it is the row that refuses the pod; another one may take it.
+    bool elsewhere = false;
+  };
+  /// What a row has room for.
+  struct Room {
+    std::uint32_t pods = 0;
+    /// Why not for the next one; kPass: there is no next one. kAbsent: the row holds no node.
+    VerdictId refusal = kAbsent;
+  };
+  /// Anything but a success: this pod can be nowhere, and has been refused, or extenders have a say about it
+  /// (skip).
+  struct NoRoom {
+    Status status = {};
+    const api::Pod* pod = nullptr;
   };
 
   virtual ~Placements() = default;
@@ -29,6 +47,16 @@ class Placements {
   /// the row from now on, and what plugins keep account of is reserved. Where it stands in the queue is left
   /// as it is. Nobody makes room for it. skip: extenders have a say about the pod, which has no place here.
   virtual Placed place(const api::Pod& pod) = 0;
+  /// The same on this row, or nowhere.
+  virtual Placed place_on(const api::Pod& pod, Row row) = 0;
+  /// For how many of these pods, one after the other in this order, each row has room, by row, if none of
+  /// them is elsewhere. They wait and have no place. It is a guess where it says more than one: what
+  /// place_on() says counts. Of pods that are alike it is kept for rows that have not changed since; of
+  /// others all rows are looked at anew.
+  virtual NoRoom room(std::span<const api::Pod* const> pods, std::vector<Room>& by_row) = 0;
+  /// The pod has failed for this, and waits for its rejectors and for those by whom place_on() was refused.
+  /// In place of whoever failed before.
+  virtual void refuse(const api::Pod& pod, Diagnosis why) = 0;
   virtual Mark mark() const = 0;
   /// As if the pods after so many had not been placed: what they took is free again.
   virtual void roll_back(Mark to) = 0;

@@ -1,7 +1,12 @@
 // Coscheduling: what is Koordinator's at the points of the cycle; see coscheduling.hpp.
 #include "scheduling/plugins/coscheduling/coscheduling.hpp"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/plugin/network_topology.hpp"
 #include "scheduling/plugins/coscheduling/control/controller.hpp"
 #include "scheduling/plugins/coscheduling/describe.hpp"
 
@@ -9,8 +14,37 @@ namespace koord::scheduling {
 
 namespace coscheduling {
 
+namespace {
+
+/// In Koordinator's words.
+constexpr std::string_view kNoTopology = "no cluster network topology";
+
+}  // namespace
+
 Coscheduling::Coscheduling(const CoschedulingArgs& args, const PluginContext& context)
-    : Coscheduling(context.shared.get<KoordinatorBook>(context, args), context) {}
+    : Coscheduling(context.shared.get<KoordinatorBook>(context, args), context) {
+  aware_ = args.aware_network_topology.value_or(false);
+  writes_topology_ = context.shared.get<NetworkTopologyUse>().enabled;
+  if (!aware_ || !writes_topology_) return;
+  topology_ = &context.shared.get<topology::NetworkTopology>(context);
+  gathering_.emplace(*topology_, context);
+  topology_->on_change([&book = book_] { book.topology_changed(); });
+}
+
+/// By the network's topology.
+std::optional<Coscheduling::Gathered> Coscheduling::gather(Group& group, Member& leader, Placements& places) {
+  const api::NetworkTopologySpec* const spec = aware_ ? book_.topology(group) : nullptr;
+  if (spec == nullptr) return std::nullopt;
+  if (topology_ != nullptr && topology_->there())
+    return gathering_->place(*spec, book_.pending(group), leader, places);
+  Diagnosis why{.nodes = nodes_.nodes(), .prefilter_message = std::string(kNoTopology)};
+  if (topology_ != nullptr && !topology_->wrong().empty())
+    why.prefilter_message += fmt::format(": ClusterNetworkTopology {}: {}",
+                                         api::ClusterNetworkTopology::kName, topology_->wrong());
+  Gathered none{{StatusCode::unschedulable, fit_error(why)}, &leader};
+  places.refuse(*leader.pod, std::move(why));
+  return none;
+}
 
 void Coscheduling::change_pod(PodAttempt& attempt, PodChanges& changes) {
   const Member* const member = book_.member(*attempt.pod.pod);
@@ -45,7 +79,7 @@ void Coscheduling::after_post_filter(const PodAttempt& attempt, const Diagnosis&
 
 std::unique_ptr<PluginController> Coscheduling::make_controller(kube::InformerSet& informers,
                                                                 kube::Client& client) {
-  return coscheduling::make_controller(informers, client);
+  return coscheduling::make_controller(informers, client, writes_topology_);
 }
 
 std::optional<ServiceAnswer> Coscheduling::serve(const ServiceRequest& request) const {

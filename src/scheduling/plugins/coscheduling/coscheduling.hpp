@@ -9,11 +9,13 @@
 #include "koord/scheduling/plugin/service_plugin.hpp"
 #include "scheduling/gangs/gang_plugin.hpp"
 #include "scheduling/plugins/coscheduling/args.hpp"
+#include "scheduling/plugins/coscheduling/gathering.hpp"
 #include "scheduling/plugins/coscheduling/koordinator_book.hpp"
 
 namespace koord::scheduling::coscheduling {
 
-/// Koordinator's front door of the engine for gangs (gangs/gang_plugin.hpp).
+/// Koordinator's front door of the engine for gangs (gangs/gang_plugin.hpp). A strict gang that names a
+/// network topology is placed by it (Gathering).
 class Coscheduling final : public gangs::GangPlugin,
                            public ScorePlugin,
                            public PreScorePlugin,
@@ -52,9 +54,15 @@ class Coscheduling final : public gangs::GangPlugin,
 
  private:
   Coscheduling(KoordinatorBook& book, const PluginContext& context)
-      : GangPlugin(book, context), book_(book) {}
+      : GangPlugin(book, context), book_(book), nodes_(context.nodes) {}
+  std::optional<Gathered> gather(Group& group, Member& leader, Placements& places) override;
 
   KoordinatorBook& book_;
+  const NodeTable& nodes_;
+  /// Gangs that name a network topology are placed by it; `gathering_` is absent where there can be none.
+  bool aware_ = false, writes_topology_ = false;
+  topology::NetworkTopology* topology_ = nullptr;
+  std::optional<Gathering> gathering_;
 };
 
 }  // namespace koord::scheduling::coscheduling

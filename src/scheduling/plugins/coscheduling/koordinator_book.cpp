@@ -55,11 +55,16 @@ void KoordinatorBook::take(Gang& gang, const api::GangTerms& terms, const api::O
   gang.total = terms.total;
   gang.strict = terms.strict;
   gang.policy = terms.match_policy.value_or(default_policy_);
+  gang.topology = terms.topology;
   for (const std::string& line : api::gang_warnings(object)) complaints().say(kind, object, line);
   if (gang.min < 1)
     complaints().say(
         kind, object,
         fmt::format("gang {} asks for {} members: its pods do not wait for one another", gang.id, gang.min));
+  if (gang.topology && !gang.strict)
+    complaints().say(kind, object,
+                     fmt::format("gang {} is NonStrict: {} does not count, its pods are placed one by one",
+                                 gang.id, api::NetworkTopologySpec::kAnnotation));
   const auto& groups = terms.groups;
   if (!groups.empty() && std::ranges::find(groups, gang.id) == groups.end())
     complaints().say(

@@ -1,4 +1,4 @@
-// The controller of PodGroups: see controller.hpp.
+// The controller of PodGroups, which has the ClusterNetworkTopology's beside it: see controller.hpp.
 #include "scheduling/plugins/coscheduling/control/controller.hpp"
 
 #include <chrono>
@@ -15,6 +15,7 @@
 #include "koord/kube/work_queue.hpp"
 #include "scheduling/plugin/work_off.hpp"
 #include "scheduling/plugins/coscheduling/control/status.hpp"
+#include "scheduling/plugins/coscheduling/control/topology_writer.hpp"
 
 namespace koord::scheduling::coscheduling {
 
@@ -40,9 +41,11 @@ kube::Scope unfinished() {
 
 class Controller final : public PluginController {
  public:
-  Controller(kube::InformerSet& informers, kube::Client& client)
+  Controller(kube::InformerSet& informers, kube::Client& client, bool topology)
       : groups_(informers.informer<api::PodGroup>(client)),
-        pods_(informers.informer<api::Pod>(client, unfinished())) {}
+        pods_(informers.informer<api::Pod>(client, unfinished())) {
+    if (topology) topology_ = std::make_unique<TopologyWriter>(informers, client);
+  }
 
   Task<Result<>> run(Context context) override {
     Run run(*this, std::move(context), co_await asio::this_coro::executor);
@@ -75,6 +78,7 @@ class Controller final : public PluginController {
 
   kube::Informer<api::PodGroup> groups_;
   kube::Informer<api::Pod> pods_;
+  std::unique_ptr<TopologyWriter> topology_;  // nullptr: it is nobody's
 };
 
 std::optional<Key> group_of(const api::Pod& pod) {
@@ -88,6 +92,7 @@ Task<Result<>> Controller::Run::all() {
   is.pods_.deliver_to(queue);
   tasks.spawn("PodGroups and their pods", follow());
   for (int i = 0; i < kWriters; ++i) tasks.spawn("PodGroups' status", settle());
+  if (is.topology_) tasks.spawn("the network's topology", is.topology_->run(context));
   Task<Result<>> ended = tasks.join();
   co_return co_await with_cleanup(std::move(ended), tasks.stop(context.clock, std::chrono::seconds(2)));
 }
@@ -153,8 +158,9 @@ Task<Result<>> Controller::Run::look_at(const Key& key) {
 
 }  // namespace
 
-std::unique_ptr<PluginController> make_controller(kube::InformerSet& informers, kube::Client& client) {
-  return std::make_unique<Controller>(informers, client);
+std::unique_ptr<PluginController> make_controller(kube::InformerSet& informers, kube::Client& client,
+                                                  bool topology) {
+  return std::make_unique<Controller>(informers, client, topology);
 }
 
 }  // namespace koord::scheduling::coscheduling

@@ -1,4 +1,5 @@
-// The controller of PodGroups: writes their phases and numbers while the scheduler leads.
+// The controller of PodGroups, and of the ClusterNetworkTopology: writes their status while the scheduler
+// leads.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,9 @@
 namespace koord::scheduling::coscheduling {
 
 /// See status.hpp. What pods do is written once a second of each PodGroup at most, and only if it differs;
-/// what cannot be written is tried again with a backoff, and holds up no other.
-std::unique_ptr<PluginController> make_controller(kube::InformerSet& informers, kube::Client& client);
+/// what cannot be written is tried again with a backoff, and holds up no other. `topology`: see
+/// topology_writer.hpp.
+std::unique_ptr<PluginController> make_controller(kube::InformerSet& informers, kube::Client& client,
+                                                  bool topology);
 
 }  // namespace koord::scheduling::coscheduling
