@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <functional>
+#include <vector>
 
 #include "koord/scheduling/plugin/group_plugin.hpp"
 #include "world.hpp"
@@ -115,6 +116,71 @@ Status place_all(Placements& places, int count) {
     if (auto placed = places.place(*Gangs::member(n)); placed.row == kNoRow)
       return {StatusCode::unschedulable, fmt::format("member {}: {}", n, placed.status.message)};
   return {};
+}
+
+TEST_CASE("rows say for how many members they have room, and take the one that they are given") {
+  Gangs world;
+  world.put_members(20);
+  std::vector<std::shared_ptr<const api::Pod>> made;
+  for (int n = 0; n < 20; ++n) made.push_back(Gangs::member(n));
+  using Rooms = std::vector<Placements::Room>;
+  const auto room = [&](Placements& places, const std::vector<int>& numbers) {
+    std::vector<const api::Pod*> pods;
+    for (const int n : numbers) pods.push_back(made[static_cast<std::size_t>(n)].get());
+    Rooms rooms;
+    CHECK(places.room(pods, rooms).status.ok());
+    return rooms;
+  };
+  const auto why = [&](const Placements::Room& room) {
+    const Verdict& verdict = world.engine.context().verdicts[room.refusal];
+    return verdict.reasons.empty() ? std::string() : verdict.reasons[0];
+  };
+  const std::vector<int> kAlike{2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+  Gang::said().place = [&](Placements& places) -> Status {
+    // What is kept and what is looked at anew is the same.
+    for (int again = 0; again < 2; ++again)
+      for (const auto& row : room(places, kAlike)) {
+        CHECK(row.pods == 8);
+        CHECK(why(row) == "Insufficient cpu");
+      }
+    for (const auto& row : room(places, {2, 3, 4})) {
+      CHECK(row.pods == 3);
+      CHECK(row.refusal == kPass);
+    }
+    CHECK(places.place_on(*made[12], 3).row == 3);
+    CHECK(places.place_on(*made[13], 3).row == 3);
+    Rooms rooms = room(places, kAlike);
+    for (Row row = 0; row < 10; ++row) CHECK(rooms[row].pods == (row == 3 ? 6 : 8));
+    // The two that do not like each other, alone and with others.
+    rooms = room(places, {0, 1});
+    CHECK(rooms[0].pods == 1);
+    CHECK(why(rooms[0]) == "node(s) didn't match pod anti-affinity rules");
+    rooms = room(places, {2, 3, 0, 1, 4});
+    CHECK(rooms[0].pods == 3);
+    rooms = room(places, {0, 2, 3, 4, 5, 6, 7, 8, 9});
+    CHECK(rooms[0].pods == 8);
+    CHECK(rooms[3].pods == 6);
+    CHECK(why(rooms[3]) == "Insufficient cpu");
+    // A row that is full refuses, and another one may do.
+    for (int n = 2; n < 8; ++n) CHECK(places.place_on(*made[static_cast<std::size_t>(n)], 3).row == 3);
+    const auto full = places.place_on(*made[8], 3);
+    CHECK(full.row == kNoRow);
+    CHECK(full.elsewhere);
+    CHECK(full.status.message == "0/10 nodes are available: 1 Insufficient cpu.");
+    rooms = room(places, {8, 9});
+    CHECK(rooms[3].pods == 0);
+    places.roll_back(1);
+    rooms = room(places, {8, 9, 10, 11, 14, 15, 16, 17});
+    CHECK(rooms[3].pods == 7);
+    // Who waits no more has no room.
+    std::vector<const api::Pod*> placed{made[12].get()};
+    const auto none = places.room(placed, rooms);
+    CHECK_FALSE(none.status.ok());
+    CHECK(none.pod == made[12].get());
+    return {StatusCode::unschedulable, "that is all"};
+  };
+  world.run(1);
+  CHECK(world.engine.assumed() == 0);
 }
 
 TEST_CASE("members go through Koordinator's points as pods do that are tried alone") {

@@ -111,8 +111,10 @@ bool comes_before(const Tree& tree, const Worth& worth, Tree::Id a, Tree::Id b, 
   if (const int more = differ(worth.existing); more != 0) return more > 0;
   if (const int more = differ(worth.offers); more != 0) return (more < 0) == fewer_first;
   if (at(worth.scores, a) != at(worth.scores, b)) return at(worth.scores, a) > at(worth.scores, b);
-  if (tree[a].name != tree[b].name) return tree[a].name < tree[b].name;
-  return a < b;
+  for (Tree::Id x = a, y = b; x != y && x != Tree::kNone && y != Tree::kNone;
+       x = tree[x].parent, y = tree[y].parent)
+    if (tree[x].name != tree[y].name) return tree[x].name < tree[y].name;
+  return false;
 }
 
 std::optional<Plan> solve(const Tree& tree, const Ask& ask, const Worth& worth) {

@@ -45,9 +45,10 @@ using Plan = std::vector<std::pair<Tree::Id, std::int64_t>>;
 
 /// As Koordinator's network_topology_solver: of the lowest domains that have room for all, and whose own
 /// domains up to the one that gathers have it too, the first by: more pods that are there, fewer places (both
-/// first compared for themselves, then domain by domain upwards), a higher score, the name. Within it the
-/// domains with more places come first. With multiples this is greedy: where the first domain cannot be
-/// filled the next is tried. Absent: no domain has room for all. It costs the domains that have.
+/// first compared for themselves, then domain by domain upwards), a higher score, the name (of two that are
+/// called the same: their parents'). Within it the domains with more places come first. With multiples this
+/// is greedy: where the first domain cannot be filled the next is tried. Absent: no domain has room for all.
+/// It costs the domains that have.
 std::optional<Plan> solve(const Tree& tree, const Ask& ask, const Worth& worth);
 
 /// Whether `a` comes before `b`, of the same layer; `fewer_first`: the one with fewer places.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "koord/api/koordinator/gang.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/pod_group.hpp"
@@ -51,6 +52,7 @@ struct Gangs : World {
   explicit Gangs(int nodes = 0, std::string_view cpu = "8") : World(config()) {
     for (int n = 0; n < nodes; ++n) engine.put_node(make_node(fmt::format("n{}", n), cpu, "64Gi"));
   }
+  explicit Gangs(KubeSchedulerConfiguration with) : World(std::move(with)) {}
   static KubeSchedulerConfiguration config() {
     KubeSchedulerConfiguration config;
     Plugins& plugins = config.profiles.emplace_back().plugins.ensure();

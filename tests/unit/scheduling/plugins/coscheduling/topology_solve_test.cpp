@@ -143,7 +143,7 @@ TEST_CASE("a gang is distributed over a domain") {
 
 TEST_CASE("what a gang wishes is read by the layers that there are") {
   const auto layers = read_layers(spines_and_blocks()->spec);
-  REQUIRE(layers);
+  REQUIRE(layers.has_value());
   const auto rule = [](std::string_view layer, std::string_view strategy, std::optional<int> multiple = {}) {
     return api::NetworkTopologyGatherRule{Symbol(layer), Symbol(strategy), multiple};
   };
@@ -252,7 +252,8 @@ struct Slow {
       existing.push_back(-at.existing);
       offers.push_back(fewer_first ? at.offer : -at.offer);
     }
-    return {existing, offers, domain.path.empty() ? "" : domain.path.back()};
+    return {existing, offers,
+            fmt::format("{}", fmt::join(Path(domain.path.rbegin(), domain.path.rend()), "/"))};
   }
   void collect(const Domain& at, bool open, std::map<std::size_t, std::vector<const Domain*>>& out) const {
     if (at.path.size() >= gather) {

@@ -86,7 +86,7 @@ TEST_CASE("a node lies where its labels say") {
       topology_of(
           {{"S", "", {"s", "spine"}}, {"B", "S", {"b"}}, {api::kNodeTopologyLayer, "B", {"not-read"}}})
           ->spec);
-  REQUIRE(layers);
+  REQUIRE(layers.has_value());
   struct Row {
     const char* name;
     Labels labels;
@@ -155,7 +155,7 @@ TEST_CASE("the status says which domains there are") {
   for (const Place& p : kEight) nodes.push_back(node_in(p.node, p.spine, p.block));
   auto object = spines_and_blocks();
   const auto after = settled(*object, nodes);
-  REQUIRE(after);
+  REQUIRE(after.has_value());
   CHECK(told(after->status) ==
         "ClusterTopologyLayer/: 8 nodes, SpineLayer of s1 s2\n"
         "SpineLayer/s1 in ClusterTopologyLayer/: 4 nodes, BlockLayer of b1 b2\n"
