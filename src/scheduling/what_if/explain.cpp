@@ -14,6 +14,7 @@
 #include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
 #include "koord/scheduling/config/unserved.hpp"
+#include "koord/scheduling/plugin/group_plugin.hpp"
 #include "koord/scheduling/what_if/pod_changes.hpp"
 #include "koord/scheduling/what_if/what_if.hpp"
 #include "scheduling/what_if/reservation_plugin.hpp"
@@ -269,6 +270,7 @@ class Explaining {
         say("{} is the best of them, with {} points.", v_.best.front().node, v_.best.front().total);
     }
     ask_who_admits();
+    if (v_.feasible > 0 && !held_ && gates == 0 && !given_.metadata.deletion_timestamp) try_group();
     if (question_.exists) why_pending();
   }
 
@@ -283,6 +285,27 @@ class Explaining {
     for (const Profile::Named& named : profile_->plugins)
       if (auto* const plugin = dynamic_cast<AdmitExplainPlugin*>(named.plugin.get()))
         held_ = take(plugin->explain_admission(pod)) || held_;
+  }
+
+  /// What fits alone need not fit with those that it is placed with.
+  void try_group() {
+    const PodInfo pod = make_pod_info(pod_, engine_.context().nodes.resources());
+    engine_.put_pod(pod_);
+    if (std::ranges::none_of(profile_->groups, [&](const auto& p) { return p.plugin->leads_group(pod); }))
+      return;
+    question_.progress("trying those that are placed with it");
+    const std::optional<Decision> decision = engine_.try_now(*pod_);
+    if (!decision || decision->kind() == Decision::Kind::bind || decision->kind() == Decision::Kind::wait)
+      return;
+    held_ = true;
+    v_.message = decision->message();
+    say("Together they fit nowhere now.");
+    say_of_attempt(pod);
+  }
+  void say_of_attempt(const PodInfo& pod) {
+    for (const Profile::Named& named : profile_->plugins)
+      if (auto* const plugin = dynamic_cast<AdmitExplainPlugin*>(named.plugin.get()))
+        for (std::string& sentence : plugin->explain_attempt(pod)) v_.summary.push_back(std::move(sentence));
   }
 
   /// What a pod that waits waits for, besides nodes.
@@ -388,11 +411,7 @@ class Explaining {
     const std::optional<Decision> decision = engine_.try_now(*pod_);
     if (!decision) return;
     v_.message = decision->message();
-    const PodInfo tried = make_pod_info(pod_, engine_.context().nodes.resources());
-    for (const Profile::Named& named : profile_->plugins)
-      if (auto* const plugin = dynamic_cast<AdmitExplainPlugin*>(named.plugin.get()))
-        for (std::string& sentence : plugin->explain_attempt(tried))
-          v_.summary.push_back(std::move(sentence));
+    say_of_attempt(make_pod_info(pod_, engine_.context().nodes.resources()));
     if (!decision->preemption().tried) return;
     PreemptionView& out = v_.preemption.emplace_back();
     if (decision->preemption().victims.empty()) {
