@@ -248,6 +248,11 @@ constexpr FeatureGate kGates[] = {
      .enabled = true,
      .stage = Stage::beta,
      .help = "Of a gang that finds no place all pods hear why, and count as unschedulable."},
+    {.name = "JobPreemptionIgnoresDisruptionBudgets",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "Of koord: preemption of jobs (enablePreemption of Coscheduling) evicts pods whose disruption "
+             "budget keeps them, as Koordinator's does."},
     {.name = "EnableInlineBatchSchedule", .enabled = false, .stage = Stage::alpha, .help = kInline},
     {.name = "EnableBatchScheduleNodeSnapshot", .enabled = true, .stage = Stage::beta, .help = kInline},
     {.name = "PriorityTransformer",

@@ -54,10 +54,11 @@ Task<Result<>> Evictions::ask(const scheduling::Decision& d, std::shared_ptr<con
   if (!parts_.role.may_write()) co_return Error(Code::unavailable, scheduling::kMayNotWrite);
   const Placed placed(parts_.role, *victim);
   if (!placed.now() || placed.is_going()) co_return Result<>();
-  const std::string_view word = scheduling::placed_name(*d.pod).word;
+  const scheduling::PlacedName by = scheduling::placed_name(*d.pod);
   bool removed = true;
   const auto told = [&](const scheduling::PlacedKind& kind, const void* now) {
-    scheduling::Eviction how = kind.evicted(now, {d.profile, word, parts_.clock.now()});
+    scheduling::Eviction how =
+        kind.evicted(now, {d.profile, by.word, parts_.clock.now(), d.preemption().job, scheduling::text(by)});
     removed = how.removed;
     return std::move(how.told);
   };

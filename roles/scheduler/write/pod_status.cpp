@@ -90,7 +90,10 @@ class PodKind final : public scheduling::PlacedKind {
   scheduling::Eviction evicted(const void* now, const scheduling::Preemptor& by) const override {
     const api::Pod& pod = pod_of(now);
     const std::string message =
-        fmt::format("{}: preempting to accommodate a higher priority {}", by.profile, by.word);
+        by.job.empty()
+            ? fmt::format("{}: preempting to accommodate a higher priority {}", by.profile, by.word)
+            : fmt::format("{}: preempting to accommodate higher priority pods, preemptor: {}, triggerPod: {}",
+                          by.profile, by.job, by.trigger);
     const Said said{"DisruptionTarget", "True", "PreemptionByScheduler", message};
     if (says(pod, said)) return {};
     api::Pod after = pod;

@@ -180,14 +180,11 @@ class Builder {
     return {};
   }
 
-  /// Whoever names plugins for the search of victims that koord lacks wants that somebody looks for them (the
-  /// chart's profile leaves it to Coscheduling, which looks for none yet).
+  /// Whoever names plugins for the search of victims that koord lacks wants that somebody looks for them.
   void preempt_by_default(const ExtensionPoint& point) {
     const PluginIndex index = find("DefaultPreemption");
     if (index == kNoPlugin || is_registered(profile_.post_filters, index)) return;
-    const auto lacks = [&](const PluginRef& p) {
-      return find(p.name) == kNoPlugin || p.name == "Coscheduling";
-    };
+    const auto lacks = [&](const PluginRef& p) { return find(p.name) == kNoPlugin; };
     if (std::ranges::any_of(plugins_.post_filter.enabled, lacks))
       point.use(profile_, *profile_.plugins[index].plugin, {index, 1});
   }

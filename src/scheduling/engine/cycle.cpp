@@ -132,15 +132,14 @@ bool Engine::tell_kept_out(std::vector<Decision>& out) {
   return false;
 }
 
-std::optional<Decision> Engine::try_now(const api::Pod& object) {
+std::vector<Decision> Engine::try_now(const api::Pod& object) {
   QueuedPod* pod = find(object);
-  if (pod == nullptr || !queue_->take(*pod)) return std::nullopt;
-  std::vector<Decision> all;
-  if (pod->profile->groups.empty() || !attempt_group(*pod, all)) return attempt(*pod);
-  // Of a group, too: what became of this one, or of the group for which it stands.
-  const auto of = std::ranges::find_if(
-      all, [&](const Decision& d) { return d.pod->metadata.uid == object.metadata.uid; });
-  return of != all.end() ? std::move(*of) : std::move(all.front());
+  if (pod == nullptr || !queue_->take(*pod)) return {};
+  std::vector<Decision> out;
+  if (pod->profile->groups.empty() || !attempt_group(*pod, out)) out.push_back(attempt(*pod));
+  std::ranges::stable_partition(
+      out, [&](const Decision& d) { return d.pod->metadata.uid == object.metadata.uid; });
+  return out;
 }
 
 Decision Engine::attempt(QueuedPod& pod) {
@@ -301,10 +300,19 @@ void Engine::refused(QueuedPod& pod, Decision& d, Diagnosis diagnosis, std::func
   if (d.detail) d.detail->postfilter_message = diagnosis.postfilter_message;
   refused.message = fit_error(diagnosis);
   requeue(pod, refused.nominate);
-  for (const auto& [other, node] : refused.preemption.nominations)
-    if (QueuedPod* waits = find(*other); waits != nullptr && waits->row == kNoRow && !node.empty())
-      nominate(*waits, node);
+  nominate_others(refused.preemption);
   d.outcome = std::move(refused);
+}
+
+/// Members of the job that wait, at once. Who loses his nomination hears of it when it is taken back, unless
+/// it is the job's own that is not written down yet.
+void Engine::nominate_others(const Preemption& preemption) {
+  for (const auto& [other, node] : preemption.nominations) {
+    QueuedPod* const waits = find(*other);
+    if (waits == nullptr || waits->row != kNoRow) continue;
+    const bool unwritten = preemption.victims.empty() && waits->info.pod->status.nominated_node_name.empty();
+    if (!node.empty() || unwritten) nominate(*waits, node);
+  }
 }
 
 void Engine::assume(QueuedPod& pod, Row row, Decision& d) {

@@ -252,8 +252,9 @@ std::string_view Engine::add_pod(std::shared_ptr<const api::Pod> pod) {
   added.priority = pod->spec.priority.value_or(0);
   added.timestamp = clock_.mono();
   read_anew(added);
-  if (queue_->add(added, clock_.mono(), kPodAdd))
-    nominator_.nominate(added.info, added.info.pod->status.nominated_node_name);
+  queue_->add(added, clock_.mono(), kPodAdd);
+  // Kept out or not: members of a gang for which victims go wait for one of them, also after a restart.
+  nominator_.nominate(added.info, added.info.pod->status.nominated_node_name);
   return kPodAdd;
 }
 

@@ -42,6 +42,13 @@ Status GroupTrial::may_place(const QueuedPod* pod) const {
   return {};
 }
 
+GroupTrial::~GroupTrial() {
+  for (const auto& [pod, row] : std::exchange(aside_, {})) engine_.nodes_.add_pod(row, *pod);
+  roll_back(0);
+  asked_.reset();
+  engine_.forget_transformed();
+}
+
 Placements::Placed GroupTrial::place(const api::Pod& object) { return place_on(object, kNoRow); }
 
 Placements::Placed GroupTrial::place_on(const api::Pod& object, Row row) {
@@ -50,7 +57,53 @@ Placements::Placed GroupTrial::place_on(const api::Pod& object, Row row) {
   return placed;
 }
 
+std::vector<Placements::At> GroupTrial::places() const {
+  std::vector<At> all;
+  all.reserve(placed_.size());
+  for (const Entry& entry : placed_) all.push_back({&entry.pod->info, entry.pod->row});
+  return all;
+}
+
+const PodInfo* GroupTrial::find(const api::Pod& object) const {
+  const QueuedPod* const pod = engine_.find(object);
+  return pod != nullptr && pod->profile == leader_.profile ? &pod->info : nullptr;
+}
+
+const void* GroupTrial::kind_of(const api::Pod& object) {
+  const QueuedPod* const pod = engine_.find(object);
+  if (pod == nullptr) return nullptr;
+  if (pod->profile->pre_filter_transformers.empty()) return pod->cls;
+  PluginIndex by = kNoPlugin;
+  // What a plugin puts into its place is asked about for itself.
+  return engine_.transform(*pod->profile, pod->info, by).ok() && !engine_.transformed_ ? pod->cls : nullptr;
+}
+
+const PodAttempt* GroupTrial::ask(const api::Pod& object) {
+  asked_.reset();
+  QueuedPod* const pod = engine_.find(object);
+  if (pod == nullptr || pod->profile != leader_.profile || pod->cls == nullptr) return nullptr;
+  PluginIndex by = kNoPlugin;
+  if (has(*pod) ? !engine_.transform(*pod->profile, pod->info, by).ok()
+                : engine_.first_refusal(*pod->profile, pod->info).has_value())
+    return nullptr;
+  ClassState& state = engine_.state_of(*pod->profile, pod->cls, pod->info);
+  asked_.emplace(pod->info, *pod->profile);
+  asked_->look_with([&state]() -> ClassState& { return state; });
+  return &*asked_;
+}
+
+void GroupTrial::set_aside(Row row, const PodInfo& pod) {
+  engine_.nodes_.remove_pod(row, pod);
+  aside_.emplace(&pod, row);
+}
+
+void GroupTrial::bring_back(Row row, const PodInfo& pod) {
+  engine_.nodes_.add_pod(row, pod);
+  aside_.erase(&pod);
+}
+
 Placements::Placed GroupTrial::find_place(const api::Pod& object, Row only) {
+  asked_.reset();
   QueuedPod* const pod = engine_.find(object);
   if (Status may = may_place(pod); !may.ok()) return {kNoRow, std::move(may)};
   if (auto refusal = engine_.first_refusal(*pod->profile, pod->info)) {
@@ -64,6 +117,9 @@ Placements::Placed GroupTrial::find_place(const api::Pod& object, Row only) {
   ClassState& state = engine_.state_of(*pod->profile, pod->cls, pod->info);
   d.evaluated_nodes = static_cast<std::uint32_t>(engine_.nodes_.nodes());
   d.feasible_nodes = state.feasible();
+  // While room is made the trial asks for rows that may not do; who failed, and why, is known by then.
+  if (only != kNoRow && !aside_.empty() && state.verdict(only) != kPass)
+    return {kNoRow, {StatusCode::unschedulable, "it does not fit there"}};
   if (d.feasible_nodes == 0) {
     Diagnosis diagnosis = state.diagnose();
     if (!diagnosis.error.empty()) return {kNoRow, {StatusCode::error, std::move(diagnosis.error)}};
@@ -179,12 +235,19 @@ bool Engine::attempt_group(QueuedPod& pod, std::vector<Decision>& out) {
     if (!rejected || !refused || refused->pod != &pod) {
       Decision d{pod.info.pod, pod.profile->scheduler_name, pod.attempts, pod.first_attempt};
       d.took = clock_.mono() - start;
-      const Diagnosis why{.nodes = nodes_.nodes(), .prefilter_message = status.message};
+      const Diagnosis why{.nodes = nodes_.nodes(),
+                          .prefilter_message = status.message,
+                          .postfilter_message = trial.told_leader()};
+      // What the answer says of its nomination comes after.
+      const Symbol nominated = nominator_.node_of(pod.info);
+      if (trial.answered()) status.nomination = Nomination::keep;
       fail(pod, d, by->index, "PlaceGroup", std::move(status));
+      if (trial.answered()) nominate(pod, nominated);
       if (rejected) std::get<Decision::Unschedulable>(d.outcome).message = fit_error(why);
       out.push_back(std::move(d));
     }
-    if (rejected && refused) out.push_back(refuse_member(*refused, pod, by->index, start));
+    if (rejected && refused)
+      out.push_back(refuse_member(*refused, std::move(trial.answered()), pod, by->index, start));
   }
   watch_.end();
   return true;
@@ -192,19 +255,26 @@ bool Engine::attempt_group(QueuedPod& pod, std::vector<Decision>& out) {
 
 /// Of the group that was not placed, the one for which there is no node waits for what those who refused it
 /// wait for, and for what the group's plugin tells.
-Decision Engine::refuse_member(const RefusedMember& refused, const QueuedPod& leader, PluginIndex by,
-                               MonoTime start) {
+Decision Engine::refuse_member(const RefusedMember& refused, std::optional<PostFilterResult> answer,
+                               const QueuedPod& leader, PluginIndex by, MonoTime start) {
   QueuedPod& pod = *refused.pod;
   if (&pod != &leader) queue_->take(pod);
   if (!pod.first_attempt) pod.first_attempt = start;
   Decision d{pod.info.pod, pod.profile->scheduler_name, pod.attempts, pod.first_attempt};
   d.evaluated_nodes = static_cast<std::uint32_t>(nodes_.nodes());
   d.detail = refused.detail;
-  d.outcome = Decision::Unschedulable{.message = fit_error(refused.diagnosis), .nominate = Symbol()};
+  PostFilterResult done = answer ? *std::move(answer) : PostFilterResult{.nominate = Symbol()};
+  Diagnosis why = refused.diagnosis;
+  why.postfilter_message = std::move(done.status.message);
+  if (d.detail) d.detail->postfilter_message = why.postfilter_message;
   pod.activated = false;
   pod.rejectors = refused.rejectors | mask_of(by);
   pod.rejector_key = {};
-  requeue(pod, Symbol());
+  requeue(pod, done.nominate);
+  nominate_others(done.preemption);
+  d.outcome = Decision::Unschedulable{.message = fit_error(why),
+                                      .nominate = std::move(done.nominate),
+                                      .preemption = std::move(done.preemption)};
   d.took = clock_.mono() - start;
   return d;
 }

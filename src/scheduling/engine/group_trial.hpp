@@ -4,6 +4,9 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "koord/scheduling/engine/engine.hpp"
@@ -25,7 +28,7 @@ class GroupTrial final : public Placements {
  public:
   /// `leader` is in no queue any more.
   GroupTrial(Engine& engine, QueuedPod& leader, PluginIndex by) : engine_(engine), leader_(leader), by_(by) {}
-  ~GroupTrial() override { roll_back(0); }
+  ~GroupTrial() override;
   GroupTrial(const GroupTrial&) = delete;
   GroupTrial& operator=(const GroupTrial&) = delete;
 
@@ -35,10 +38,23 @@ class GroupTrial final : public Placements {
   void refuse(const api::Pod& pod, Diagnosis why) override;
   Mark mark() const override { return placed_.size(); }
   void roll_back(Mark to) override;
+  std::vector<At> places() const override;
+  const PodInfo* find(const api::Pod& pod) const override;
+  const void* kind_of(const api::Pod& pod) override;
+  const PodAttempt* ask(const api::Pod& pod) override;
+  void set_aside(Row row, const PodInfo& pod) override;
+  void bring_back(Row row, const PodInfo& pod) override;
+  void answer(PostFilterResult result, std::string others) override {
+    answer_ = std::move(result);
+    told_leader_ = std::move(others);
+  }
   bool has(const QueuedPod& pod) const;
   /// The first that found no place because of the nodes, or of who admits pods.
   using Refused = Engine::RefusedMember;
   const std::optional<Refused>& refused() const { return refused_; }
+  /// What is done about that; absent: nothing.
+  std::optional<PostFilterResult>& answered() { return answer_; }
+  const std::string& told_leader() const { return told_leader_; }
   /// Their decisions, in the order in which they were placed.
   void commit(std::vector<Decision>& out);
 
@@ -66,6 +82,10 @@ class GroupTrial final : public Placements {
   std::vector<Entry> placed_;
   std::optional<Refused> refused_;
   PluginMask refusing_ = 0;  // who has refused pods on rows that were named
+  std::optional<PostFilterResult> answer_;
+  std::string told_leader_;
+  std::optional<PodAttempt> asked_;
+  std::unordered_map<const PodInfo*, Row> aside_;
 };
 
 }  // namespace koord::scheduling

@@ -373,12 +373,13 @@ std::shared_ptr<const api::Pod> GangBook::next_in_haste() {
   return nullptr;
 }
 
-void GangBook::failed(Group& group, std::string why) {
+void GangBook::failed(Group& group, std::string why, std::string victims) {
   group.failure = std::move(why);
   if (!tells_others_) return;
   const MonoTime now = clock_.mono();
   if (!group.told.empty() && now - group.told_at < kTellAgain) return;
   group.told = group.failure;
+  group.told_of_victims = std::move(victims);
   group.told_at = now;
   cycle_.happened(key(group), kTold);
 }

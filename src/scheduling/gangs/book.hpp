@@ -80,7 +80,8 @@ class GangBook {
   /// All that wait for the group are looked at again.
   void changed(const Group& group) const { cycle_.happened(key(group), kChanged); }
   /// Why the group was not placed. Its other members are told at once and then once in kTellAgain.
-  void failed(Group& group, std::string why);
+  /// `victims`: what came of the search for victims.
+  void failed(Group& group, std::string why, std::string victims = {});
 
   /// What the first gang of the group says that says something; nullptr: none does.
   const api::NetworkTopologySpec* topology(const Group& group);

@@ -54,8 +54,9 @@ struct Group {
   bool gave_up = false;
   /// The only member that the queue has while the group is not satisfied; empty: none.
   std::string representative;
-  /// Why it was not placed last, and what of that the others have been told, and when.
-  std::string failure, told;
+  /// Why it was not placed last, and what of that the others have been told, and when; and what of the search
+  /// for victims.
+  std::string failure, told, told_of_victims;
   MonoTime told_at{};
   /// Sentences: which domains of the network had no room for it when it was tried last, and why.
   std::vector<std::string> tried;

@@ -42,7 +42,9 @@ std::string GangPlugin::why_kept_out(const PodInfo& pod) const {
   const Group& group = *member->gang->group;
   if (!group.complete()) return book_.is_patient(group) ? std::string() : book_.lack(group, *member);
   if (group.told.empty()) return {};
-  return fit_error({.nodes = nodes_.nodes(), .prefilter_message = group.told});
+  return fit_error({.nodes = nodes_.nodes(),
+                    .prefilter_message = group.told,
+                    .postfilter_message = group.told_of_victims});
 }
 
 bool GangPlugin::is_unschedulable(const PodInfo& pod) const {

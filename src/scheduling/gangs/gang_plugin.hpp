@@ -14,6 +14,13 @@
 #include "scheduling/gangs/book.hpp"
 #include "scheduling/gangs/doors.hpp"
 
+namespace koord::scheduling {
+struct Profile;
+namespace preemption {
+class Preemptor;
+}
+}  // namespace koord::scheduling
+
 namespace koord::scheduling::gangs {
 
 /// A strict gang, with the others of its group, is placed as a GroupPlugin places: all of them against one
@@ -91,14 +98,19 @@ class GangPlugin : public Plugin,
   virtual std::optional<Gathered> gather(Group& /*group*/, Member& /*leader*/, Placements& /*places*/) {
     return std::nullopt;
   }
+  /// Makes room for a whole group where it finds none, see Clearing; nullptr: nobody does. Whoever gives one
+  /// is asked at the profile's PostFilter, and hands on what it is told there.
+  virtual preemption::Preemptor* preemptor(const Profile&) { return nullptr; }
 
   CycleControl& cycle_;
 
  private:
   class Placing;
   void placed(Group& group);
-  Status refused(Group& group, const Member& by, const std::string& why, std::size_t placed);
+  Status refused(Group& group, const Member& by, const std::string& why, std::size_t placed,
+                 std::string victims = {});
   Status settle(Group& group, Gathered gathered, Placements& places);
+  std::string make_room(const Group& group, Placing& placing, Placements& places);
   void decide(const Group& group);
   bool in_two(const PodInfo& pod) const { return doors_.in_two(*pod.pod); }
 

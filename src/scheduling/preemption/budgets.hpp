@@ -28,6 +28,8 @@ class Budgets {
   /// A pod that the API server is evicting already uses up nothing and breaks nothing.
   Answer ask(std::span<const PodInfo* const> pods) const;
 
+  bool empty() const { return by_namespace_.empty(); }
+
   /// Grow with each change that may change an answer, and with each that may change which budgets have a say.
   std::uint64_t version() const { return version_; }
   std::uint64_t selectors_version() const { return selectors_version_; }

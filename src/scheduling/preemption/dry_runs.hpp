@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "koord/scheduling/plugin/plugin_base.hpp"
+#include "scheduling/preemption/job_costs.hpp"
 #include "scheduling/preemption/victims.hpp"
 
 namespace koord::scheduling::preemption {
@@ -21,7 +22,8 @@ struct DryRuns final : PodState {
   };
   struct Entry {
     DryRun run;
-    Loss loss;  // of its victims
+    Loss loss;                // of its victims
+    JobPriorities jobs = {};  // of all that could be victims; where rows are chosen by jobs
     Stamp stamp;
     bool made = false;
   };

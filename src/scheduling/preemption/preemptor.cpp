@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
@@ -18,7 +19,6 @@ namespace koord::scheduling::preemption {
 namespace {
 
 constexpr const char* kNobody = "No preemption victims found for incoming pod";
-constexpr const char* kNotHelpful = "Preemption is not helpful for scheduling";
 
 /// A row with the pods that are nominated to it, which come first, and without victims.
 class Space final : public Vacancy {
@@ -93,11 +93,21 @@ Preemptor::Preemptor(const PluginContext& context, Sample sample, const RoomBesi
   beside_ = &beside;
 }
 
+Preemptor::Preemptor(const PluginContext& context, JobRule rule, Spares spares)
+    : Preemptor(context, Sample{}, spares) {
+  jobs_ = rule;
+}
+
 bool Preemptor::may_enqueue(const PodInfo& pod) const {
   const auto it = waiting_.find(pod.pod->metadata.uid);
   if (it == waiting_.end()) return true;
   it->second = true;
   return false;
+}
+
+Symbol Preemptor::nomination(const PodInfo& pod) const {
+  Symbol node = nominator_.node_of(pod);
+  return node.empty() ? pod.pod->status.nominated_node_name : node;
 }
 
 void Preemptor::preempted(const api::Pod& pod, bool all) {
@@ -119,30 +129,45 @@ PostFilterResult Preemptor::make_room(PodAttempt& attempt, const Diagnosis& diag
   list_rows(attempt, diagnosis);
   if (const auto row = row_that_empties(attempt))
     return {.nominate = nodes_.name(*row), .preemption = {.tried = true}};
-  look_for_candidates(search);
-  if (!search.best) return refused(fit_error(search.diagnosis), Symbol());
-  if (attempt.talk != nullptr) return {.status = {StatusCode::pending, ""}};
+  jobs_ ? look_by_jobs(search) : look_for_candidates(search);
+  if (!search.best) {
+    // No row is in its way: victims would not help against what refuses it.
+    if (jobs_ && search.diagnosis.reasons.empty()) return {.status = {StatusCode::unschedulable, {}}};
+    return refused(fit_error(search.diagnosis), Symbol());
+  }
+  if (attempt.talk != nullptr && !jobs_) return {.status = {StatusCode::pending, ""}};
   return preempt(attempt, search);
 }
 
 /// Of a pod the status says it; what stands for another object may have it nowhere but here.
 std::optional<Symbol> Preemptor::kept_nomination(const PodInfo& pod) const {
-  Symbol node = is_placeholder(*pod.pod) ? nominator_.node_of(pod) : Symbol();
+  Symbol node = jobs_ || is_placeholder(*pod.pod) ? nominator_.node_of(pod) : Symbol();
   return node.empty() ? std::nullopt : std::optional(std::move(node));
 }
 
 std::string Preemptor::not_eligible(const PodAttempt& attempt) const {
   const api::Pod& pod = *attempt.pod.pod;
-  if (pod.spec.preemption_policy == "Never") return "not eligible due to preemptionPolicy=Never.";
-  if (!may_enqueue(attempt.pod)) return "not eligible while its victims are being asked to go.";
-  Symbol nominated = nominator_.node_of(attempt.pod);
-  if (nominated.empty()) nominated = pod.status.nominated_node_name;
+  if (pod.spec.preemption_policy == "Never") return std::string(kNever);
+  if (!may_enqueue(attempt.pod)) return std::string(kAsked);
+  const Row row = nominated_row(attempt.pod);
+  if (row == kNoRow || verdicts_[attempt.state().verdict(row)].unresolvable ||
+      !waits_for_victims(attempt.pod, row))
+    return "";
+  return std::string(jobs_ ? kVictimsEnd : "not eligible due to a terminating pod on the nominated node.");
+}
+
+/// kNoRow: it is nominated to no node that is there.
+Row Preemptor::nominated_row(const PodInfo& pod) const {
+  const Symbol nominated = nomination(pod);
   const Row row = nominated.empty() ? kNoRow : nodes_.find(nominated.view());
-  if (row == kNoRow || !nodes_.node(row) || verdicts_[attempt.state().verdict(row)].unresolvable) return "";
-  for (const PodInfo* other : nodes_.pods(row))
-    if (other->priority < attempt.pod.priority && ends_for_preemption(*other->pod))
-      return "not eligible due to a terminating pod on the nominated node.";
-  return "";
+  return row != kNoRow && nodes_.node(row) ? row : kNoRow;
+}
+
+bool Preemptor::waits_for_victims(const PodInfo& pod, Row nominated) const {
+  return std::ranges::any_of(nodes_.pods(nominated), [&](const PodInfo* other) {
+    return other->priority < pod.priority && ends_for_preemption(*other->pod) &&
+           (!jobs_ || may_go(*other, pod));
+  });
 }
 
 void Preemptor::list_rows(const PodAttempt& attempt, const Diagnosis& diagnosis) {
@@ -208,7 +233,7 @@ void Preemptor::look_for_candidates(Search& search) {
       continue;
     }
     DryRuns::Entry own;
-    const DryRuns::Entry& entry = dry_run(search.attempt, row, own);
+    const DryRuns::Entry& entry = dry_run(search.attempt, row, search.attempt.pod.priority, own);
     switch (entry.run.outcome) {
       case DryRun::Outcome::nobody: ++nobody; continue;
       case DryRun::Outcome::no_help: ++no_help[entry.run.verdict]; continue;
@@ -241,7 +266,63 @@ void Preemptor::look_for_candidates(Search& search) {
   if (nobody > 0) d.reasons[kNobody] += static_cast<std::uint32_t>(nobody);
   for (const auto& [verdict, count] : no_help)
     for (const std::string& reason : verdicts_[verdict].reasons) d.reasons[reason] += count;
-  if (looked_at < d.nodes) d.reasons[kNotHelpful] += d.nodes - static_cast<std::uint32_t>(looked_at);
+  if (looked_at < d.nodes)
+    d.reasons[std::string(kNotHelpful)] += d.nodes - static_cast<std::uint32_t>(looked_at);
+}
+
+/// The one that costs least of all.
+void Preemptor::look_by_jobs(Search& search) {
+  struct Candidate {
+    Row row;
+    const DryRuns::Entry* entry;
+  };
+  std::vector<Candidate> candidates;
+  std::deque<DryRuns::Entry> own;  // what is not kept
+  JobCosts costs;
+  const PodAttempt& attempt = search.attempt;
+  std::map<std::string, std::uint32_t>& reasons = search.diagnosis.reasons;
+  std::uint32_t nobody = 0;
+  for (const Row row : rows_) {
+    const DryRuns::Entry* entry = nullptr;
+    if (lowest_.of(row) < attempt.pod.priority) {
+      entry = &dry_run(attempt, row, attempt.pod.priority, own.emplace_back());
+      if (entry != &own.back()) own.pop_back();
+    }
+    if (entry == nullptr || entry->run.outcome == DryRun::Outcome::nobody) {
+      ++nobody;
+      continue;
+    }
+    costs.add(entry->jobs);
+    candidates.push_back({row, entry});
+  }
+  costs.rank();
+  std::int64_t least = 0;
+  for (const auto& [row, entry] : candidates) {
+    const DryRun& run = entry->run;
+    if (run.outcome == DryRun::Outcome::no_help)
+      for (const std::string& reason : verdicts_[run.verdict].reasons) ++reasons[reason];
+    if (run.outcome != DryRun::Outcome::victims) continue;
+    if (run.victims.violations > 0 && !jobs_->breaks_budgets) {
+      ++reasons[std::string(kKeptByBudgets)];
+      continue;
+    }
+    const std::int64_t cost = costs.of(entry->jobs);
+    if (search.best != nullptr &&
+        (cost > least || (cost == least && nodes_.name(row).view() > nodes_.name(search.row).view())))
+      continue;
+    least = cost;
+    search.row = row;
+    search.best = entry;
+  }
+  if (search.best != nullptr) {
+    for (DryRuns::Entry& entry : own)
+      if (&entry == search.best) search.best = &(search.held = std::move(entry));
+    return;
+  }
+  // In Koordinator's words, which names the nodes without victims only where there are no others.
+  search.diagnosis.nodes = nodes_.nodes();
+  if (rows_.empty()) reasons[std::string(kNotHelpful)] = nodes_.nodes();
+  if (candidates.empty() && nobody > 0) reasons[std::string(kNoPotentialVictims)] = nobody;
 }
 
 /// Among the candidates that extenders have left. Victims that have gone since need not be asked to.
@@ -276,8 +357,18 @@ std::vector<const PodInfo*> Preemptor::nominated_before(const PodAttempt& attemp
   return before;
 }
 
-/// `own` is used where nothing is kept.
-const DryRuns::Entry& Preemptor::dry_run(const PodAttempt& attempt, Row row, DryRuns::Entry& own) {
+/// What would be said with these gone, of the pod beside those that are nominated to the row.
+VerdictId Preemptor::verdict_without(const PodAttempt& attempt, Row row,
+                                     std::span<const PodInfo* const> gone) const {
+  Space space(attempt.state(), row, nominated_before(attempt, attempt.profile.job_of(attempt.pod), row),
+              attempt.profile.with_nominated_alone);
+  for (const PodInfo* pod : gone) space.remove(*pod);
+  return space.judge();
+}
+
+/// `own` is used where nothing is kept. Those of a lower priority than `priority` may go.
+const DryRuns::Entry& Preemptor::dry_run(const PodAttempt& attempt, Row row, std::int32_t priority,
+                                         DryRuns::Entry& own) {
   ClassState& state = attempt.state();
   const PodInfo& pod = attempt.pod;
   const auto nominated = nominator_.on(row);
@@ -285,7 +376,7 @@ const DryRuns::Entry& Preemptor::dry_run(const PodAttempt& attempt, Row row, Dry
   // Its own nomination is nobody else's, and whom its job spares is not what the class spares.
   const bool keep = beside_ == nullptr && !state.reaches_over_rows() && job.empty() &&
                     std::find(nominated.begin(), nominated.end(), &pod) == nominated.end();
-  DryRuns::Entry& entry = keep ? kept(state, pod.priority, row) : own;
+  DryRuns::Entry& entry = keep ? kept(state, priority, row) : own;
   DryRuns::Stamp stamp{nodes_.changes(row), nominator_.changes(row), state.delta_version(row),
                        budgets_.version()};
   if (entry.made && !entry.run.budgets_asked) stamp.budgets = budgets_.selectors_version();
@@ -303,7 +394,15 @@ const DryRuns::Entry& Preemptor::dry_run(const PodAttempt& attempt, Row row, Dry
     });
     pods = seen;
   }
-  entry.run = select_victims(space, pods, pod.priority, budgets_);
+  static const Budgets kNone;
+  entry.run = select_victims(space, pods, priority, jobs_ && jobs_->breaks_budgets ? kNone : budgets_,
+                             jobs_ ? &more_important_of_jobs : &more_important);
+  if (jobs_) {
+    std::vector<const PodInfo*> lower;
+    for (const PodInfo* other : pods)
+      if (other->priority < priority) lower.push_back(other);
+    entry.jobs = job_priorities(lower);
+  }
   entry.loss = entry.run.victims.loss();
   entry.stamp = stamp;
   entry.stamp.budgets = entry.run.budgets_asked ? budgets_.version() : budgets_.selectors_version();
@@ -323,18 +422,21 @@ DryRuns::Entry& Preemptor::kept(ClassState& state, std::int32_t priority, Row ro
   return runs.rows[row];
 }
 
+/// One that is to go, unless it goes already.
+void Preemptor::note(const PodInfo& victim, Preemption& preemption) const {
+  if (victim.pod->metadata.deletion_timestamp) return;
+  const bool waited = cycle_.reject(victim.pod->metadata.uid, index_, "preempted");
+  preemption.victims.push_back({victim.pod, waited});
+}
+
 PostFilterResult Preemptor::preempt(const PodAttempt& attempt, const Search& search) {
   const PodInfo& pod = attempt.pod;
   const Victims& victims = search.best->run.victims;
   PostFilterResult result{.nominate = nodes_.name(search.row),
                           .preemption = {.chosen = victims.pods.size(), .tried = true}};
   Preemption& p = result.preemption;
-  for (const PodInfo* victim : victims.pods) {
-    const std::string& uid = victim->pod->metadata.uid;
-    if (victim->pod->metadata.deletion_timestamp) continue;
-    const bool waited = cycle_.reject(uid, index_, "preempted");
-    p.victims.push_back({victim->pod, waited});
-  }
+  if (jobs_) p.job = text(placed_name(*pod.pod));
+  for (const PodInfo* victim : victims.pods) note(*victim, p);
   if (p.victims.empty()) return result;
   for (const PodInfo* other : nominator_.on(search.row))
     if (other->priority < pod.priority && !nominator_.is_foreign(*other))

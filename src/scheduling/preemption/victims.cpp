@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "koord/api/koordinator/scheduling.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 
 namespace koord::scheduling::preemption {
@@ -47,8 +48,21 @@ bool more_important(const PodInfo& a, const PodInfo& b) {
   return order != 0 ? order < 0 : of_a.name < of_b.name;
 }
 
+std::string_view job_of_victim(const PodInfo& pod) {
+  return api::value_or(pod.pod->metadata.labels, api::kQuestionedObjectKeyLabel);
+}
+
+bool more_important_of_jobs(const PodInfo& a, const PodInfo& b) {
+  if (a.priority != b.priority) return a.priority > b.priority;
+  const std::string_view x = job_of_victim(a), y = job_of_victim(b);
+  if (x != y) return x < y;
+  const api::ObjectMeta &of_a = a.pod->metadata, &of_b = b.pod->metadata;
+  if (of_a.name != of_b.name) return of_a.name < of_b.name;
+  return of_a.namespace_.view() < of_b.namespace_.view();
+}
+
 DryRun select_victims(Vacancy& node, std::span<const PodInfo* const> pods, std::int32_t priority,
-                      const Budgets& budgets) {
+                      const Budgets& budgets, MoreImportant more) {
   DryRun run;
   std::vector<const PodInfo*> lower;
   for (const PodInfo* pod : pods)
@@ -59,7 +73,7 @@ DryRun select_victims(Vacancy& node, std::span<const PodInfo* const> pods, std::
   run.outcome = DryRun::Outcome::no_help;
   if (run.verdict != kPass) return run;
 
-  const auto by_importance = [](const PodInfo* a, const PodInfo* b) { return more_important(*a, *b); };
+  const auto by_importance = [more](const PodInfo* a, const PodInfo* b) { return more(*a, *b); };
   std::sort(lower.begin(), lower.end(), by_importance);
   const auto [broken, asked] = budgets.ask(lower);
   run.budgets_asked = asked;

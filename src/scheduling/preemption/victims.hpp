@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "koord/scheduling/cluster/pod_info.hpp"
@@ -33,6 +34,12 @@ struct Victims {
 /// Which of two pods is rather kept: the one of the higher priority, then the one that has run for longer
 /// (before it starts a pod has not run at all), and of equal ones the first by namespace and name.
 bool more_important(const PodInfo& a, const PodInfo& b);
+/// The same in Koordinator's preemption of jobs: by priority, job (job_of_victim()) and name, so that who
+/// goes is of few jobs.
+bool more_important_of_jobs(const PodInfo& a, const PodInfo& b);
+/// The job that a pod says it is of, by its label questioned-object-key; those that say none are of one. As
+/// long as the pod's object.
+std::string_view job_of_victim(const PodInfo& pod);
 
 /// A node as it would be with some pods fewer.
 class Vacancy {
@@ -58,10 +65,13 @@ struct DryRun {
   bool budgets_asked = false;  // disruption budgets have a say about pods of a lower priority
 };
 
+/// Which of two pods is rather kept.
+using MoreImportant = bool (*)(const PodInfo& a, const PodInfo& b);
+
 /// The fewest of `pods` (the node's, in any order) that have to go for a pod of this priority, by
 /// kube-scheduler's rule: all of a lower priority go; if that helps they come back one by one, those first
 /// that a budget would keep, in the order of their importance, as long as the preemptor still fits.
 DryRun select_victims(Vacancy& node, std::span<const PodInfo* const> pods, std::int32_t priority,
-                      const Budgets& budgets);
+                      const Budgets& budgets, MoreImportant more = &more_important);
 
 }  // namespace koord::scheduling::preemption

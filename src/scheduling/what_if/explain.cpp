@@ -408,20 +408,28 @@ class Explaining {
   void attempt() {
     question_.progress("trying what it would preempt");
     engine_.put_pod(pod_);
-    const std::optional<Decision> decision = engine_.try_now(*pod_);
-    if (!decision) return;
-    v_.message = decision->message();
+    const std::vector<Decision> decisions = engine_.try_now(*pod_);
+    if (decisions.empty()) return;
+    v_.message = decisions.front().message();
     say_of_attempt(make_pod_info(pod_, engine_.context().nodes.resources()));
-    if (!decision->preemption().tried) return;
+    const auto tried =
+        std::ranges::find_if(decisions, [](const Decision& d) { return d.preemption().tried; });
+    if (tried == decisions.end()) return;
+    const Preemption& preemption = tried->preemption();
     PreemptionView& out = v_.preemption.emplace_back();
-    if (decision->preemption().victims.empty()) {
-      const auto at = decision->message().find("preemption: ");
-      out.message = at == std::string::npos ? decision->message() : decision->message().substr(at + 12);
+    if (preemption.victims.empty()) {
+      const auto at = tried->message().find("preemption: ");
+      out.message = at == std::string::npos ? tried->message() : tried->message().substr(at + 12);
       return;
     }
-    out.node = decision->nominate().value_or(Symbol()).str();
-    for (const Preemption::Victim& victim : decision->preemption().victims)
-      out.victims.push_back({listed(*victim.pod), victim.pod->spec.priority.value_or(0)});
+    Symbol node = tried->nominate().value_or(Symbol());
+    for (const Preemption::Nominated& other : preemption.nominations)
+      if (other.pod->metadata.uid == pod_->metadata.uid) node = other.node;
+    out.node = node.str();
+    if (preemption.job != text(placed_name(*tried->pod))) out.job = preemption.job;
+    for (const Preemption::Victim& victim : preemption.victims)
+      out.victims.push_back({listed(*victim.pod), victim.pod->spec.priority.value_or(0),
+                             out.job.empty() ? std::string() : victim.pod->spec.node_name.str()});
   }
 
   void notes() {

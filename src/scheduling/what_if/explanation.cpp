@@ -18,8 +18,8 @@ KOORD_SCHEMA(ChangeView, ROW(kind), ROW(subject), ROW(asked), ROW(at_most));
 KOORD_SCHEMA(RemedyView, ROW(changes), ROW(nodes).always(), ROW(examples), ROW(sentence));
 KOORD_SCHEMA(NodeKindView, ROW(like), ROW(nodes).always(), ROW(allocatable), ROW(fits).always(), ROW(plugin),
              ROW(reasons));
-KOORD_SCHEMA(VictimView, ROW(pod), ROW(priority).always());
-KOORD_SCHEMA(PreemptionView, ROW(node), ROW(victims), ROW(message));
+KOORD_SCHEMA(VictimView, ROW(pod), ROW(priority).always(), ROW(node));
+KOORD_SCHEMA(PreemptionView, ROW(node), ROW(job), ROW(victims), ROW(message));
 KOORD_SCHEMA(ExplanationView, ROW(pod), ROW(exists).always(), ROW(scheduler_name), ROW(profile),
              ROW(priority).always(), ROW(node), ROW(outcome), ROW(summary), ROW(nodes).always(),
              ROW(pods).always(), ROW(feasible).always(), ROW(best), ROW(equally_good), ROW(prefilter_message),
@@ -150,7 +150,15 @@ std::string render(const ExplanationView& v) {
     std::vector<std::string> victims;
     victims.reserve(p.victims.size());
     for (const VictimView& victim : p.victims)
-      victims.push_back(fmt::format("{} (priority {})", victim.pod, victim.priority));
+      victims.push_back(
+          p.job.empty() ? fmt::format("{} (priority {})", victim.pod, victim.priority)
+                        : fmt::format("{} (priority {}, on {})", victim.pod, victim.priority, victim.node));
+    if (!p.job.empty()) {
+      out += fmt::format(
+          "\nPreemption: for all pods of its gang ({}) {} would be removed: {}; it would go to {}\n", p.job,
+          count(static_cast<std::int64_t>(victims.size()), "pod"), fmt::join(victims, ", "), p.node);
+      continue;
+    }
     out += fmt::format("\nPreemption: its priority is {}; it would have {} removed from {}: {}\n", v.priority,
                        count(static_cast<std::int64_t>(victims.size()), "pod"), p.node,
                        fmt::join(victims, ", "));

@@ -131,9 +131,10 @@ class Engine final : public CycleControl, private CycleHooks {
   /// Tries up to `max` pods, or ends waits that are over, and appends a decision for each; fewer: there is
   /// nothing to do now.
   std::size_t schedule(std::size_t max, std::vector<Decision>& out);
-  /// Tries this pod now, with those that are placed together with it, whatever comes before it in the queue
-  /// and whatever keeps it out of it. Absent: it does not wait. For those who ask what would become of it.
-  std::optional<Decision> try_now(const api::Pod& pod);
+  /// Tries this pod now, whatever comes before it in the queue and whatever keeps it out of it, with those
+  /// that are placed together with it: of its decisions the pod's own is the first. None: it does not wait.
+  /// For those who ask what would become of it.
+  std::vector<Decision> try_now(const api::Pod& pod);
   /// When schedule() may have work again without a change; absent: not at all.
   std::optional<MonoTime> next_wakeup() const;
 
@@ -234,8 +235,9 @@ class Engine final : public CycleControl, private CycleHooks {
   friend class GroupTrial;
   bool attempt_group(QueuedPod& pod, std::vector<Decision>& out);
   struct RefusedMember;
-  Decision refuse_member(const RefusedMember& refused, const QueuedPod& leader, PluginIndex by,
-                         MonoTime start);
+  Decision refuse_member(const RefusedMember& refused, std::optional<PostFilterResult> answer,
+                         const QueuedPod& leader, PluginIndex by, MonoTime start);
+  void nominate_others(const Preemption& preemption);
 
   PluginIndex gate_of(const QueuedPod& pod) const;
   /// Of the plugin that keeps it out.

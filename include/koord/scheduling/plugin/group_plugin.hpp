@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "koord/scheduling/cluster/resource_cells.hpp"
@@ -16,7 +17,9 @@ struct Pod;
 
 namespace koord::scheduling {
 
+struct PodAttempt;
 struct PodInfo;
+struct PostFilterResult;
 
 /// A trial of many pods over many rows. On the engine's thread, within place_group().
 class Placements {
@@ -45,7 +48,8 @@ class Placements {
   virtual ~Placements() = default;
   /// Finds a node for a pod of the queue as if its turn had come after those that have a place: it counts on
   /// the row from now on, and what plugins keep account of is reserved. Where it stands in the queue is left
-  /// as it is. Nobody makes room for it. skip: extenders have a say about the pod, which has no place here.
+  /// as it is. Nobody makes room for it here. skip: extenders have a say about the pod, which has no place
+  /// here.
   virtual Placed place(const api::Pod& pod) = 0;
   /// The same on this row, or nowhere.
   virtual Placed place_on(const api::Pod& pod, Row row) = 0;
@@ -58,6 +62,29 @@ class Placements {
   /// In place of whoever failed before.
   virtual void refuse(const api::Pod& pod, Diagnosis why) = 0;
   virtual Mark mark() const = 0;
+  /// Those that have a place, in the order in which they got it.
+  struct At {
+    const PodInfo* pod;
+    Row row;
+  };
+  virtual std::vector<At> places() const = 0;
+  /// What is known of a pod of the group's profile; nullptr: it is none.
+  virtual const PodInfo* find(const api::Pod& pod) const = 0;
+  /// Pods with the same one, which is not nullptr, are asked alike while the trial lasts. It may end what
+  /// ask() gave of a pod without one.
+  virtual const void* kind_of(const api::Pod& pod) = 0;
+  /// As PostFilterPlugin is asked: what the nodes say of the pod now, until the next call of any of these.
+  /// Also of one that has a place, which counts on its row then. nullptr: nobody asks the nodes about it (a
+  /// plugin does not admit it).
+  virtual const PodAttempt* ask(const api::Pod& pod) = 0;
+  /// From now on the pod, which is none of the group, does not count on the row, until it is brought back,
+  /// which it is with the end of the trial. While any is set aside nothing can come of the trial.
+  virtual void set_aside(Row row, const PodInfo& pod) = 0;
+  virtual void bring_back(Row row, const PodInfo& pod) = 0;
+  /// What is done about it that the first pod for which there was no node has none (PostFilter): it is told
+  /// and nominated so, and others with it, once the trial is over and the group was not placed. `others`:
+  /// what the leader is told of that, if it is not the same pod.
+  virtual void answer(PostFilterResult result, std::string others) = 0;
   /// As if the pods after so many had not been placed: what they took is free again.
   virtual void roll_back(Mark to) = 0;
 };

@@ -38,6 +38,8 @@ struct Preemptor {
   std::string_view profile;
   std::string_view word;  // what it is: "pod", ...
   WallTime now;
+  std::string_view job = {};  // see Preemption::job
+  std::string trigger = {};   // the job's pod that was tried, "namespace/name"
 };
 
 /// How a victim goes: told first, then deleted with its own grace period. Neither: it has gone already.

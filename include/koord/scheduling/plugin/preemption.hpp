@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "koord/base/symbol.hpp"
@@ -29,6 +30,9 @@ struct Preemption {
   std::vector<Victim> victims = {};
   /// Members of its job that wait are nominated together with it; who was nominated where it goes yields.
   std::vector<Nominated> nominations = {};
+  /// For whom, where a job preempts ("namespace/name" of a pod that is alone, a gang group's id): victims are
+  /// told. Empty: the pod that is tried.
+  std::string job = {};
   std::size_t chosen = 0;  // victims, with those that are ending already
   bool tried = false;      // somebody looked for victims
 };

@@ -63,11 +63,13 @@ struct NodeKindView {
 struct VictimView {
   std::string pod;  // namespace/name
   std::int64_t priority = 0;
+  std::string node;  // where a gang's victims are on several
   KOORD_STRUCT(VictimView);
 };
 
 struct PreemptionView {
-  std::string node;  // empty: it would preempt nobody
+  std::string node;  // the pod's then; empty: it would preempt nobody
+  std::string job;   // for whom they go, where that is not the pod alone: its group of gangs
   std::vector<VictimView> victims;
   std::string message;  // why nobody
   KOORD_STRUCT(PreemptionView);

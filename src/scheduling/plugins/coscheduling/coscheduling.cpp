@@ -3,9 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "koord/api/koordinator/quota.hpp"
+#include "koord/api/koordinator/scheduling.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/cluster/placeholder.hpp"
+#include "koord/scheduling/config/profile.hpp"
 #include "koord/scheduling/plugin/network_topology.hpp"
 #include "scheduling/plugins/coscheduling/control/controller.hpp"
 #include "scheduling/plugins/coscheduling/describe.hpp"
@@ -18,11 +23,18 @@ namespace {
 
 /// In Koordinator's words.
 constexpr std::string_view kNoTopology = "no cluster network topology";
+/// Of a gate of koord's.
+constexpr std::string_view kBreaksBudgets = "JobPreemptionIgnoresDisruptionBudgets";
+
+bool may_stay(const PodInfo& victim, const PodInfo&) {
+  const api::ObjectMeta& meta = victim.pod->metadata;
+  return !api::is_preemptible(meta) || api::value_or(meta.labels, api::kDisablePreemptibleLabel) == "true";
+}
 
 }  // namespace
 
 Coscheduling::Coscheduling(const CoschedulingArgs& args, const PluginContext& context)
-    : Coscheduling(context.shared.get<KoordinatorBook>(context, args), context) {
+    : Coscheduling(context.shared.get<KoordinatorBook>(context, args), args, context) {
   aware_ = args.aware_network_topology.value_or(false);
   writes_topology_ = context.shared.get<NetworkTopologyUse>().enabled;
   if (!aware_ || !writes_topology_) return;
@@ -46,6 +58,28 @@ std::optional<Coscheduling::Gathered> Coscheduling::gather(Group& group, Member&
   return none;
 }
 
+Coscheduling::Coscheduling(KoordinatorBook& book, const CoschedulingArgs& args, const PluginContext& context)
+    : GangPlugin(book, context),
+      book_(book),
+      nodes_(context.nodes),
+      index_(context.index),
+      preempts_(args.enable_preemption.value_or(false)),
+      preemptor_(context, preemption::JobRule{.breaks_budgets = context.gate(kBreaksBudgets)}, &may_stay) {}
+
+bool Coscheduling::may_enqueue(const PodInfo& pod) const {
+  return preemptor_.may_enqueue(pod) && GangPlugin::may_enqueue(pod);
+}
+
+/// Where the profile asks it at PostFilter, and preempts.
+preemption::Preemptor* Coscheduling::preemptor(const Profile& profile) {
+  bool asked = false, by_default = false;
+  for (const auto& p : profile.post_filters) {
+    asked = asked || p.index == index_;
+    by_default = by_default || profile.plugin_name(p.index) == "DefaultPreemption";
+  }
+  return asked && (preempts_ || by_default) ? &preemptor_ : nullptr;
+}
+
 void Coscheduling::change_pod(PodAttempt& attempt, PodChanges& changes) {
   const Member* const member = book_.member(*attempt.pod.pod);
   if (member == nullptr) return;
@@ -61,6 +95,16 @@ void Coscheduling::change_pod(PodAttempt& attempt, PodChanges& changes) {
     else if (attempt.pod.pod->metadata.annotations.contains(key))
       changes.removed_annotations.emplace_back(key);
   }
+}
+
+PostFilterResult Coscheduling::post_filter(PodAttempt& attempt, const Diagnosis& diagnosis) {
+  // Of reservations it is Reservation's to say.
+  if (!preempts_ || is_placeholder(*attempt.pod.pod)) return {.status = {StatusCode::unschedulable, {}}};
+  // Who does not admit it (its quota) would not with fewer pods on a node.
+  const auto refuses = [&](const auto& p) { return (diagnosis.rejectors & mask_of(p.index)) != 0; };
+  if (!diagnosis.prefilter_message.empty() && std::ranges::any_of(attempt.profile.admits, refuses))
+    return {.status = {StatusCode::unschedulable, {}}};
+  return preemptor_.make_room(attempt, diagnosis);
 }
 
 /// Of a pod that was tried by itself.

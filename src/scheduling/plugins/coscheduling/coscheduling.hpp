@@ -11,11 +11,13 @@
 #include "scheduling/plugins/coscheduling/args.hpp"
 #include "scheduling/plugins/coscheduling/gathering.hpp"
 #include "scheduling/plugins/coscheduling/koordinator_book.hpp"
+#include "scheduling/preemption/preemptor.hpp"
 
 namespace koord::scheduling::coscheduling {
 
 /// Koordinator's front door of the engine for gangs (gangs/gang_plugin.hpp). A strict gang that names a
-/// network topology is placed by it (Gathering).
+/// network topology is placed by it (Gathering). Room is made for any other strict gang as for one, see
+/// Clearing: with enablePreemption, and where the profile has DefaultPreemption.
 class Coscheduling final : public gangs::GangPlugin,
                            public ScorePlugin,
                            public PreScorePlugin,
@@ -28,16 +30,16 @@ class Coscheduling final : public gangs::GangPlugin,
  public:
   Coscheduling(const CoschedulingArgs& args, const PluginContext& context);
 
+  bool may_enqueue(const PodInfo& pod) const override;
   bool counts_placeholders() const override { return true; }
 
   // Configurations name it there; it has no say without a topology of the network.
   Depends score_depends() const override { return Depends::node; }
   ScorePlugin::Prepared prepare_score(const PodInfo&) override { return {nullptr, true}; }
   void score(PodState*, const NodeTable&, std::span<const Row>, std::span<std::int32_t>) const override {}
-  /// Nobody is preempted for a gang yet.
-  PostFilterResult post_filter(PodAttempt&, const Diagnosis&) override {
-    return {.status = {StatusCode::unschedulable, {}}};
-  }
+  /// With enablePreemption a pod that is tried alone is a job of one.
+  PostFilterResult post_filter(PodAttempt& attempt, const Diagnosis& diagnosis) override;
+  void preempted(const api::Pod& pod, bool all) override { preemptor_.preempted(pod, all); }
   void after_post_filter(const PodAttempt& attempt, const Diagnosis& diagnosis, const Status& said) override;
 
   std::shared_ptr<PreBindWork> pre_bind(PodAttempt&) override { return nullptr; }
@@ -53,12 +55,15 @@ class Coscheduling final : public gangs::GangPlugin,
   std::optional<ServiceAnswer> serve(const ServiceRequest& request) const override;
 
  private:
-  Coscheduling(KoordinatorBook& book, const PluginContext& context)
-      : GangPlugin(book, context), book_(book), nodes_(context.nodes) {}
+  Coscheduling(KoordinatorBook& book, const CoschedulingArgs& args, const PluginContext& context);
+  preemption::Preemptor* preemptor(const Profile& profile) override;
   std::optional<Gathered> gather(Group& group, Member& leader, Placements& places) override;
 
   KoordinatorBook& book_;
   const NodeTable& nodes_;
+  const PluginIndex index_;
+  const bool preempts_;
+  preemption::Preemptor preemptor_;
   /// Gangs that name a network topology are placed by it; `gathering_` is absent where there can be none.
   bool aware_ = false, writes_topology_ = false;
   topology::NetworkTopology* topology_ = nullptr;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "koord/api/koordinator/gang.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/scheduling/what_if/explain.hpp"
 #include "koord/scheduling/what_if/what_if.hpp"
@@ -276,6 +277,33 @@ TEST_CASE("what it would preempt") {
     CHECK(text.find("\nPreemption: it would preempt nobody: 0/1 nodes are available: 1 No preemption victims "
                     "found for incoming pod.") != std::string::npos);
   }
+}
+
+TEST_CASE("whom its gang would preempt") {
+  KubeSchedulerConfiguration config = whole();
+  if (config.profiles.empty()) config.profiles.emplace_back();
+  config.profiles[0].plugins->multi_point.enabled.push_back({"Coscheduling", {}});
+  config.profiles[0].plugins->post_filter.enabled.push_back({"Coscheduling", {}});
+  World world{config};
+  world.engine.put_node(make_node("a", "4"));
+  world.engine.put_node(make_node("b", "4"));
+  const auto low = [](api::Pod& p) { p.spec.priority = 1; };
+  world.engine.put_pod(on("a", "low-a", "3", low));
+  world.engine.put_pod(on("b", "low-b", "3", low));
+  std::shared_ptr<const api::Pod> pod;
+  for (const char* name : {"g-0", "g-1"}) {
+    pod = make_pod(name, "3", "", [](api::Pod& p) {
+      p.spec.priority = 10;
+      p.metadata.annotations[api::kGangName] = "g";
+      p.metadata.annotations[api::kGangMin] = "2";
+    });
+    world.engine.put_pod(pod);
+  }
+  const std::string text = explain::render(ask(world, pod));
+  CAPTURE(text);
+  CHECK(text.find("\nPreemption: for all pods of its gang (default/g) 2 pods would be removed: default/low-a "
+                  "(priority 1, on a), default/low-b (priority 1, on b); it would go to ") !=
+        std::string::npos);
 }
 
 TEST_CASE("the first sentences") {
