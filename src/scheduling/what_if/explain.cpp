@@ -294,13 +294,15 @@ class Explaining {
     if (std::ranges::none_of(profile_->groups, [&](const auto& p) { return p.plugin->leads_group(pod); }))
       return;
     question_.progress("trying those that are placed with it");
-    const std::optional<Decision> decision = engine_.try_now(*pod_);
-    if (!decision || decision->kind() == Decision::Kind::bind || decision->kind() == Decision::Kind::wait)
+    const std::vector<Decision> decisions = engine_.try_now(*pod_);
+    if (decisions.empty() || decisions.front().kind() == Decision::Kind::bind ||
+        decisions.front().kind() == Decision::Kind::wait)
       return;
     held_ = true;
-    v_.message = decision->message();
+    v_.message = decisions.front().message();
     say("Together they fit nowhere now.");
     say_of_attempt(pod);
+    say_of_preemption(decisions);
   }
   void say_of_attempt(const PodInfo& pod) {
     for (const Profile::Named& named : profile_->plugins)
@@ -412,6 +414,9 @@ class Explaining {
     if (decisions.empty()) return;
     v_.message = decisions.front().message();
     say_of_attempt(make_pod_info(pod_, engine_.context().nodes.resources()));
+    say_of_preemption(decisions);
+  }
+  void say_of_preemption(const std::vector<Decision>& decisions) {
     const auto tried =
         std::ranges::find_if(decisions, [](const Decision& d) { return d.preemption().tried; });
     if (tried == decisions.end()) return;
