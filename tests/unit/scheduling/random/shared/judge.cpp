@@ -222,13 +222,13 @@ std::int64_t SharedWorld::room_for(const api::Pod& pod) const {
   return std::min(fit, std::max<std::int64_t>(min, 0) / each);
 }
 
-void SharedWorld::check_settled() {
-  if (!found_.empty()) return;
-  if (!flights_.empty()) return tell("the cluster", "it decides and decides");
-  if (world_->engine.assumed() != permits_.size())
-    return tell("the engine", "it assumes a pod that nobody places");
-  if (world_->engine.waiting() != permits_.size())
-    return tell("the engine", "a pod waits for a permit that is not known");
+/// Single pods and gangs, with what they were told, for which there is room.
+std::map<std::string, std::string> SharedWorld::left_waiting() {
+  // Room that is kept for somebody who preempted is not theirs.
+  if (world_->engine.nominator().size() != 0) {
+    ++met_["times with nominations"];
+    return {};
+  }
   std::map<std::string, std::vector<Pod>> waiting;  // by gang
   std::map<std::string, int> bound;
   for (const auto& [name, pod] : pods_) {
@@ -237,20 +237,37 @@ void SharedWorld::check_settled() {
     else
       ++bound[gang_of(*pod)];
   }
+  std::map<std::string, std::string> left;
   for (const auto& [gang, members] : waiting) {
     if (gang.empty()) {
       for (const Pod& pod : members)
-        if (room_for(*pod) > 0) tell(pod->metadata.name, "it fits, and waits: " + told_[pod->metadata.name]);
+        if (room_for(*pod) > 0) left[pod->metadata.name] = told_[pod->metadata.name];
       continue;
     }
     const int least = least_of(*members[0], groups_), missing = least - bound[gang];
     const bool alike =
         std::ranges::all_of(members, [&](const Pod& pod) { return quota_of(*pod) == quota_of(*members[0]); });
     if (least == 0 || !alike || is_loose(*members[0]) || static_cast<int>(members.size()) < missing) continue;
-    if (room_for(*members[0]) >= std::max(missing, 1))
-      tell(gang, fmt::format("{} members wait, it needs {} more, and as many fit: {}", members.size(),
-                             missing, told_[members[0]->metadata.name]));
+    if (room_for(*members[0]) >= std::max(missing, 1)) left[gang] = told_[members[0]->metadata.name];
   }
+  return left;
+}
+
+void SharedWorld::check_settled() {
+  if (!found_.empty()) return;
+  if (!flights_.empty()) return tell("the cluster", "it decides and decides");
+  if (world_->engine.assumed() != permits_.size())
+    return tell("the engine", "it assumes a pod that nobody places");
+  if (world_->engine.waiting() != permits_.size())
+    return tell("the engine", "a pod waits for a permit that is not known");
+  auto left = left_waiting();
+  // A loose gang may have given up its nodes just now.
+  for (int i = 0; i < 4 && !left.empty(); ++i) {
+    pass_time();
+    const auto still = left_waiting();
+    std::erase_if(left, [&](const auto& each) { return !still.contains(each.first); });
+  }
+  for (const auto& [who, told] : left) tell(who, "it fits, and waits: " + told);
   ++met_["times settled"];
 }
 

@@ -21,7 +21,7 @@ KubeSchedulerConfiguration configuration() {
   KubeSchedulerConfiguration config;
   Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
   plugins.multi_point.enabled = {{"ElasticQuota", {}}, {"Coscheduling", {}}, {"DefaultPreBind", {}}};
-  plugins.post_filter.enabled = {{"ElasticQuota", {}}, {"DefaultPreemption", {}}};
+  plugins.post_filter.enabled = {{"ElasticQuota", {}}, {"Coscheduling", {}}, {"DefaultPreemption", {}}};
   return config;
 }
 

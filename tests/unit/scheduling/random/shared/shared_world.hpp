@@ -64,6 +64,7 @@ class SharedWorld {
   void judge_node(const std::string& name);
   void judge_gang(const std::string& gang);
   void check_quotas();
+  std::map<std::string, std::string> left_waiting();
   /// After time enough, and with all bindings written: nobody waits who fits.
   void check_settled();
   reference::QuotaState quota_state() const;
