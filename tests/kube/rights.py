@@ -45,6 +45,9 @@ MORE = {
                                                   "its own namespace alone",
     ("koord-manager", "", "configmaps"): "what slo-controller-config said last, by its name",
     ("koord-scheduler", "", "pods/eviction"): "what is over its quota is evicted, as disruption budgets allow; upstream deletes it",
+    ("koord-scheduler", "scheduling.koordinator.sh", "clusternetworktopologies"): "what --enable-network-topology-manager reads; "
+                                                                                  "upstream's role lacks it",
+    ("koord-scheduler", "scheduling.koordinator.sh", "clusternetworktopologies/status"): "what it writes; the same",
     ("koordlet", "events.k8s.io", "events"): "the group that events are written in today",
     ("koordlet", "", "nodes/configz"): "what nodes/proxy is narrowed to",
     ("koordlet", "", "nodes/pods"): "what nodes/proxy is narrowed to",
