@@ -85,7 +85,8 @@ void disruption_validate(const json::Value& object, const json::Value*, Admissio
   const auto amount = [&](const json::Value* value, std::string field) {
     if (!value) return;
     if (value->is_int() && *value->to_int() < 0)
-      errors.invalid_raw(std::move(field), json::to_text(*value), "must be greater than or equal to 0");
+      return errors.invalid_raw(std::move(field), json::to_text(*value),
+                                "must be greater than or equal to 0");
     if (!value->is_string()) return;
     const std::string_view text = value->text();
     if (text.size() < 2 || text.find_first_not_of("0123456789") != text.size() - 1 || text.back() != '%')

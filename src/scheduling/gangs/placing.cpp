@@ -151,6 +151,7 @@ std::string GangPlugin::make_room(const Group& group, Placing& placing, Placemen
   const PodInfo& first = attempt->pod;
   const std::vector<Member*> members = placing.without_place();
   std::vector<const api::Pod*> pods;
+  pods.reserve(members.size());
   for (const Member* member : members) pods.push_back(member->pod.get());
   const Placements::Mark placed = places.mark();
   PostFilterResult result;
