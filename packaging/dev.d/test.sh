@@ -153,7 +153,7 @@ tier_vm_kernel() {
 
 # Those tests of the node tier that compare values, not times.
 tier_patient() {
-  say "== patient: what on real nodes and in virtual machines may take its time"
+  say "== patient: what on real nodes may take its time"
   verb_build
   run_meson_tests patient build --suite patient --num-processes 1
 }
