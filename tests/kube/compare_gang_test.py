@@ -213,7 +213,7 @@ def facts(messages, group, misfits):
     like members, and any of several gangs that do not fit."""
     found = set()
     for message in messages:
-        # Gangs preempt nobody yet.
+        # What is said of preemption is not compared: nobody of a lower priority is there to go.
         message = message.split(" preemption: ")[0].rstrip(".")
         # Those that wait on a node are let go: koord places no member of a strict gang before it has place for all that are needed.
         if message.startswith("0/1 nodes are available: 1 "):
