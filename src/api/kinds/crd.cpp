@@ -24,11 +24,16 @@
 #include "koord/api/types/core_v1/service.hpp"
 #include "koord/api/types/events_v1/event.hpp"
 #include "koord/api/types/kube_scheduling_v1alpha1/workload.hpp"
+#include "koord/api/types/kube_scheduling_v1beta1/pod_group.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
 #include "koord/api/types/quota_v1alpha1/elastic_quota_profile.hpp"
+#include "koord/api/types/resource_v1/device_class.hpp"
+#include "koord/api/types/resource_v1/resource_claim_template.hpp"
+#include "koord/api/types/resource_v1/resource_slice.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "koord/api/types/scheduling_v1alpha1/cluster_network_topology.hpp"
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
+#include "koord/api/types/scheduling_v1alpha1/pod_migration_job.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/pod_group.hpp"
@@ -121,7 +126,9 @@ std::span<const Schema* const> builtin_kinds() {
                                        &schema<CsiStorageCapacity>(),
                                        &schema<CustomResourceDefinition>(),
                                        &schema<Deployment>(),
+                                       &schema<DeviceClass>(),
                                        &schema<Event>(),
+                                       &schema<KubePodGroup>(),
                                        &schema<Lease>(),
                                        &schema<MutatingWebhookConfiguration>(),
                                        &schema<Namespace>(),
@@ -133,6 +140,9 @@ std::span<const Schema* const> builtin_kinds() {
                                        &schema<PriorityClass>(),
                                        &schema<ReplicaSet>(),
                                        &schema<ReplicationController>(),
+                                       &schema<ResourceClaim>(),
+                                       &schema<ResourceClaimTemplate>(),
+                                       &schema<ResourceSlice>(),
                                        &schema<Secret>(),
                                        &schema<Service>(),
                                        &schema<StatefulSet>(),
@@ -149,6 +159,7 @@ std::span<const Schema* const> custom_resources() {
   static const Schema* const kAll[] = {&schema<ClusterColocationProfile>(),
                                        &schema<ClusterNetworkTopology>(),
                                        &schema<Device>(),
+                                       &schema<PodMigrationJob>(),
                                        &schema<Reservation>(),
                                        &schema<ElasticQuota>(),
                                        &schema<ElasticQuotaProfile>(),

@@ -52,10 +52,6 @@ constexpr KindRow kKinds[] = {
     {"rbac.authorization.k8s.io", "ClusterRoleBinding", "Object"},
     {"rbac.authorization.k8s.io", "Role", "Object"},
     {"rbac.authorization.k8s.io", "RoleBinding", "Object"},
-    {"resource.k8s.io", "DeviceClass", "Object"},
-    {"resource.k8s.io", "ResourceClaim", "ResourceClaim"},
-    {"resource.k8s.io", "ResourceClaimTemplate", "Object"},
-    {"resource.k8s.io", "ResourceSlice", "Object"},
     // A custom resource: API servers merge it as maps alone, ClusterColocationProfiles by its pod's lists.
     {"scheduling.koordinator.sh", "Reservation", "Reservation"},
 };
@@ -92,8 +88,6 @@ constexpr MergeRule kExtraRules[] = {
     {"ReplicationControllerSpec", "template", structure, "", "PodTemplateSpec"},
     {"Reservation", "spec", structure, "", "ReservationSpec"},
     {"ReservationSpec", "template", structure, "", "PodTemplateSpec"},
-    {"ResourceClaim", "status", structure, "", "ResourceClaimStatus"},
-    {"ResourceClaimStatus", "reservedFor", by_key, "uid", ""},
     {"Service", "status", structure, "", "ConditionsStatus"},
     {"ServiceAccount", "secrets", by_key, "name", ""},
     {"ServiceSpec", "ports", by_key, "port", ""},

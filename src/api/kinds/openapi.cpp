@@ -93,6 +93,7 @@ class Printer {
       if (const auto parsed = json::parse(row.default_text))
         set(out, "default", clone(*parsed, arena_), arena_);
     }
+    if (row.has(Field::kNullable)) set(out, "nullable", Value(true), arena_);
     if (row.has(Field::kPreserve)) set(out, kPreserve, Value(true), arena_);
     if (purpose_ == OpenApiFor::crd && row.has(Field::kAtomic))
       set(out, row.type->kind == TypeKind::list ? kListType : kMapType, json::make_const("atomic"), arena_);

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "koord/api/schema/table.hpp"
+#include "koord/json/yaml.hpp"
 #include "rooted.hpp"
 
 namespace koord::api {
@@ -64,6 +65,17 @@ Result<> decode_annotation(std::string_view text, GpuPartitions& to) {
   return {};
 }
 std::string encode_annotation(const GpuPartitions& value) { return encode_rooted(value.by_size); }
+
+Result<GpuShareTemplates> parse_gpu_share_templates(std::string_view yaml) {
+  GpuShareTemplates templates;
+  KOORD_TRY(text, json::yaml_to_json(yaml));
+  if (text != "null") KOORD_CHECK(decode_rooted(text, templates.by_model));
+  return templates;
+}
+
+std::string gpu_model_key(std::string_view vendor, std::string_view model) {
+  return fmt::format("{}-{}", vendor, model);
+}
 
 bool honors_gpu_partitions(const SymbolMap& labels) {
   return value_or(labels, kGpuPartitionPolicyLabel) == "Honor";

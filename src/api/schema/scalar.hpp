@@ -24,4 +24,7 @@ bool empty_scalar(const Type& type, const void* value);
 
 bool equal_scalar(const Type& type, const void* a, const void* b);
 
+/// Of any type, whole.
+bool equal(const void* a, const void* b, const Type& type);
+
 }  // namespace koord::api

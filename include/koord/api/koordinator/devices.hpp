@@ -108,6 +108,20 @@ struct GpuPartitions {
 Result<> decode_annotation(std::string_view text, GpuPartitions& to);
 std::string encode_annotation(const GpuPartitions& value);
 
+/// GPUs that are shared in fixed parts only, by the key of gpu_model_key() and the part's name. From a
+/// ConfigMap.
+struct GpuShareTemplates {
+  static constexpr std::string_view kDataKey = "data.yaml";
+
+  FlatMap<FlatMap<ResourceList>> by_model;
+  friend bool operator==(const GpuShareTemplates&, const GpuShareTemplates&) = default;
+};
+/// Of the ConfigMap's value; nothing written is no templates. Fields of the wrong type are errors, which name
+/// them.
+Result<GpuShareTemplates> parse_gpu_share_templates(std::string_view yaml);
+/// "huawei-Ascend-310P"
+std::string gpu_model_key(std::string_view vendor, std::string_view model);
+
 inline constexpr std::string_view kGpuVendorLabel = "node.koordinator.sh/gpu-vendor",
                                   kGpuModelLabel = "node.koordinator.sh/gpu-model",
                                   kGpuDriverVersionLabel = "node.koordinator.sh/gpu-driver-version",

@@ -73,8 +73,6 @@ std::optional<Patch> diff(const void* before, const void* after, const Schema& s
 /// and lists of structures, too.
 Result<> apply_defaults(void* object, const Schema& schema);
 
-bool equal(const void* a, const void* b, const Type& type);
-
 template <class T>
 Result<T> decode(std::string_view json) {
   Result<T> object{T()};

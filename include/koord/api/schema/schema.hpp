@@ -21,7 +21,6 @@ namespace koord::api {
 
 class Schema;
 struct Kind;
-struct Type;
 
 /// Stands last in a struct that has a schema: what is equal, and where its table is.
 #define KOORD_STRUCT(T)                                                  \

@@ -205,6 +205,7 @@ struct Field {
     kPreserve = 64,   // undescribed fields are kept: x-kubernetes-preserve-unknown-fields
     kUnlisted = 128,  // no field at all: a member that only the program has
     kUntyped = 256,   // any JSON, not just an object
+    kNullable = 512,  // writers in Go give null where there is nothing: the manifest lets it pass
   };
 
   std::string_view name = {};  // on the wire
@@ -242,6 +243,7 @@ struct Field {
   constexpr Field inlined() const { return with(kInlined); }
   constexpr Field preserve_unknown() const { return with(kPreserve); }
   constexpr Field untyped() const { return with(kUntyped); }
+  constexpr Field nullable() const { return with(kNullable); }
   constexpr Field merge_key(std::string_view key) const { return with(&Field::merge_key_name, key); }
   constexpr Field default_json(std::string_view text) const { return with(&Field::default_text, text); }
   constexpr Field doc(std::string_view text) const { return with(&Field::doc_text, text); }

@@ -24,6 +24,7 @@ KOORD_SCHEMA(PodOs, ROW(name).required());
 KOORD_SCHEMA(PodResourceClaim, ROW(name).required(), ROW(resource_claim_name),
              ROW(resource_claim_template_name));
 KOORD_SCHEMA(WorkloadReference, ROW(name).required(), ROW(pod_group).required(), ROW(pod_group_replica_key));
+KOORD_SCHEMA(PodSchedulingGroup, ROW(pod_group_name));
 KOORD_SCHEMA(PodSpec, ROW(node_name), ROW(scheduler_name), ROW(priority_class_name), ROW(priority),
              ROW(preemption_policy), ROW(restart_policy), ROW(service_account_name), ROW(runtime_class_name),
              ROW(host_network), ROW(host_pid).wire("hostPID"), ROW(host_users),
@@ -33,7 +34,7 @@ KOORD_SCHEMA(PodSpec, ROW(node_name), ROW(scheduler_name), ROW(priority_class_na
              ROW(containers).required().merge_key("name"), ROW(init_containers).merge_key("name"),
              ROW(ephemeral_containers).merge_key("name"), ROW(volumes).merge_key("name"),
              ROW(resource_claims).merge_key("name"), ROW(overhead), ROW(resources), ROW(os),
-             ROW(workload_ref));
+             ROW(workload_ref), ROW(scheduling_group));
 KOORD_SCHEMA(PodCondition, ROW(type).required(), ROW(status).required(), ROW(observed_generation),
              ROW(last_transition_time), ROW(reason), ROW(message));
 KOORD_SCHEMA(ContainerStateWaiting, ROW(reason), ROW(message));

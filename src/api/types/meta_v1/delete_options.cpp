@@ -7,6 +7,7 @@ namespace koord::api {
 
 KOORD_SCHEMA(Preconditions, ROW(uid), ROW(resource_version));
 KOORD_OBJECT(DeleteOptions, Kind("v1", "DeleteOptions"), ROW(grace_period_seconds), ROW(preconditions),
-             ROW(propagation_policy), ROW(dry_run));
+             ROW(orphan_dependents), ROW(propagation_policy), ROW(dry_run).atomic(),
+             ROW(ignore_store_read_error_with_cluster_breaking_potential));
 
 }  // namespace koord::api

@@ -14,6 +14,7 @@
 #include "koord/api/types/config_v1alpha1/cluster_colocation_profile.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
+#include "koord/api/types/scheduling_v1alpha1/pod_migration_job.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
@@ -81,6 +82,11 @@ TEST_CASE("what a definition says beside types") {
        R"(["apiVersion","kind","name","uid"])"},
       {schema<Reservation>(), "owners/items/properties/object/x-kubernetes-map-type", R"("atomic")"},
       {schema<Device>(), "devices/items/required", R"(["health"])"},
+      {schema<PodMigrationJob>(), "podRef/x-kubernetes-map-type", R"("atomic")"},
+      {schema<PodMigrationJob>(),
+       "reservationOptions/properties/template/x-kubernetes-preserve-unknown-fields", "true"},
+      {schema<PodMigrationJob>(), "deleteOptions/properties/dryRun/x-kubernetes-list-type", R"("atomic")"},
+      {schema<PodMigrationJob>(), "deleteOptions/properties/orphanDependents", R"({"type":"boolean"})"},
   };
   for (const Row& row : rows) {
     INFO(row.path);
@@ -109,6 +115,43 @@ TEST_CASE("a definition without the status subresource, one of Kubernetes' own g
   CHECK(json::to_text(*json::find(*second, "required")) == R"(["zones"])");
   CHECK(json::find(*first, "properties", "attributes") == nullptr);
   CHECK(json::find(*second, "properties", "attributes") != nullptr);
+}
+
+TEST_CASE("a PodMigrationJob is listed with the original's columns, and its conditions may have no times") {
+  const auto crd = decode<CustomResourceDefinition>(crd_manifest_json(schema<PodMigrationJob>()));
+  REQUIRE(crd.has_value());
+  CHECK(crd->spec.scope == "Cluster");
+  CHECK(crd->spec.names.short_names == std::vector<std::string>{"pmj"});
+  const CrdVersion& version = crd->spec.versions[0];
+  CHECK(version.subresources->status.has_value());
+  const std::pair<std::string_view, std::string_view> columns[] = {
+      {"Phase", ".status.phase"},
+      {"Status", ".status.status"},
+      {"Age", ".metadata.creationTimestamp"},
+      {"Node", ".status.nodeName"},
+      {"Reservation", ".spec.reservationOptions.reservationRef.name"},
+      {"PodNamespace", ".spec.podRef.namespace"},
+      {"Pod", ".spec.podRef.name"},
+      {"NewPod", ".status.podRef.name"},
+      {"TTL", ".spec.ttl"},
+  };
+  REQUIRE(version.additional_printer_columns.size() == std::size(columns));
+  for (std::size_t i = 0; i < std::size(columns); ++i) {
+    CHECK(version.additional_printer_columns[i].name == columns[i].first);
+    CHECK(version.additional_printer_columns[i].json_path == columns[i].second);
+  }
+  const auto root = json::parse(version.schema->open_apiv3_schema.text);
+  REQUIRE(root.has_value());
+  CHECK(json::to_text(*json::find_path(*root, "/properties/spec/required")) == R"(["podRef"])");
+  for (const std::string_view time : {"lastProbeTime", "lastTransitionTime"})
+    CHECK(json::to_text(*json::find_path(
+              *root, fmt::format("/properties/status/properties/conditions/items/properties/{}", time))) ==
+          R"({"type":"string","format":"date-time","nullable":true})");
+  // What a writer in Go sends where it knows no time.
+  const auto job = decode<PodMigrationJob>(
+      R"({"status":{"conditions":[{"type":"Eviction","status":"False","lastProbeTime":null}]}})");
+  REQUIRE(job.has_value());
+  CHECK(job->status.conditions[0].last_probe_time == Time());
 }
 
 TEST_CASE("OpenAPI of kinds that are described in part") {

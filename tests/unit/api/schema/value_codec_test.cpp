@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "api/schema/scalar.hpp"
 #include "koord/api/kinds/crd.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/table.hpp"

@@ -105,6 +105,12 @@ struct WorkloadReference {
   KOORD_STRUCT(WorkloadReference);
 };
 
+/// In the place of a WorkloadReference from Kubernetes 1.36 on.
+struct PodSchedulingGroup {
+  std::string pod_group_name;
+  KOORD_STRUCT(PodSchedulingGroup);
+};
+
 struct PodSpec {
   Symbol node_name;
   Symbol scheduler_name;
@@ -133,7 +139,8 @@ struct PodSpec {
   ResourceList overhead;
   Box<ResourceRequirements> resources;  // of the whole pod
   Box<PodOs> os;
-  Box<WorkloadReference> workload_ref;
+  Box<WorkloadReference> workload_ref;       // cannot be changed
+  Box<PodSchedulingGroup> scheduling_group;  // nor this
   KOORD_STRUCT(PodSpec);
 };
 

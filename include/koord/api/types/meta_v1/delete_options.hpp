@@ -22,8 +22,11 @@ struct Preconditions {
 struct DeleteOptions {
   std::optional<int64_t> grace_period_seconds;
   Box<Preconditions> preconditions;
-  Symbol propagation_policy;    // Orphan, Background, Foreground
-  std::vector<Symbol> dry_run;  // All
+  std::optional<bool> orphan_dependents;  // of old clients; instead of propagation_policy
+  Symbol propagation_policy;              // Orphan, Background, Foreground
+  std::vector<Symbol> dry_run;            // All
+  /// Deletes what the API server cannot read any more, whatever follows from that.
+  std::optional<bool> ignore_store_read_error_with_cluster_breaking_potential;
   KOORD_STRUCT(DeleteOptions);
 };
 
