@@ -1,4 +1,4 @@
-// Kubernetes' own gangs as 1.35 has them, Workloads: validation.
+// Kubernetes' own gangs: Workloads as 1.35 has them, PodGroups as 1.37 has them; defaults and validation.
 #include <fmt/format.h>
 
 #include <set>
@@ -83,8 +83,68 @@ void workload_validate(const json::Value& object, const json::Value* old, Admiss
   immutable(groups, find(*old, "spec", "podGroups"), "podGroups", errors);
 }
 
+// ---- PodGroup (scheduling.k8s.io/v1beta1)
+void pod_group_create(json::Value& group, Admission&) { json::remove(group, "status"); }
+
+void pod_group_defaults(json::Value& group, json::Arena& arena) {
+  json::Value* spec = find(group, "spec");
+  if (!spec || !spec->is_object() || find(*spec, "disruptionMode")) return;
+  object_at(object_at(*spec, "disruptionMode", arena), "single", arena);
+}
+
+void validate_union(const json::Value* value, std::initializer_list<const char*> members, std::string path,
+                    std::string_view names, StatusCauses& errors) {
+  std::size_t count = 0;
+  const std::string there = value ? set_members(*value, members, count) : std::string();
+  if (count == 0)
+    errors.invalid(std::move(path), "", fmt::format("must specify one of: {}", names));
+  else if (count > 1)
+    errors.invalid(std::move(path), fmt::format("{{{}}}", there),
+                   fmt::format("must specify exactly one of: {}", names));
+}
+
+void pod_group_validate(const json::Value& object, const json::Value* old, Admission& admission,
+                        StatusCauses& errors) {
+  if (admission.subresource == "status") return;
+  const json::Value* policy = find(object, "spec", "schedulingPolicy");
+  validate_union(policy, {"basic", "gang"}, "spec.schedulingPolicy", "`basic`, `gang`", errors);
+  const json::Value* gang = policy ? find(*policy, "gang") : nullptr;
+  if (gang)
+    if (const auto least = int_at(*gang, "minCount").value_or(0); least < 1)
+      errors.invalid_raw("spec.schedulingPolicy.gang.minCount", fmt::to_string(least),
+                         "must be greater than or equal to 1");
+  validate_union(find(object, "spec", "disruptionMode"), {"single", "all"}, "spec.disruptionMode",
+                 "`single`, `all`", errors);
+  if (const json::Value* keys = find(object, "spec", "schedulingConstraints", "topology")) {
+    const FieldPath spec_at("spec"), constraints_at = spec_at.field("schedulingConstraints"),
+                                     keys_at = constraints_at.field("topology");
+    if (keys->size() > 1)
+      errors.invalid_raw(keys_at.text(), fmt::to_string(keys->size()), "must have at most 1 item");
+    for (std::size_t i = 0; i < keys->elements().size(); ++i) {
+      const std::string_view key = text_at((*keys)[i], "key");
+      const FieldPath at = keys_at.at(i);
+      if (key.empty())
+        errors.required(at.field("key").text());
+      else
+        add_errors(api::check_qualified_name(key), at.field("key").text(), key, errors);
+    }
+  }
+  if (!old) return;
+  // The number of a gang may be changed, and nothing else.
+  const json::Value* before = find(*old, "spec", "schedulingPolicy");
+  const bool was_gang = before && find(*before, "gang");
+  if (was_gang != (gang != nullptr))
+    errors.invalid_raw("spec.schedulingPolicy.gang", gang ? json::to_text(*gang) : "null",
+                       gang ? "field cannot be set once created" : "field cannot be cleared once set");
+  for (const char* field : {"workloadRef", "schedulingConstraints", "disruptionMode", "priorityClassName"})
+    immutable(find(object, "spec", field), find(*old, "spec", field), fmt::format("spec.{}", field), errors);
+}
+
 }  // namespace
 
 KindRules gang_workload_rules() { return {nullptr, nullptr, nullptr, workload_validate, nullptr}; }
+KindRules gang_pod_group_rules() {
+  return {pod_group_create, pod_group_defaults, nullptr, pod_group_validate, nullptr};
+}
 
 }  // namespace koord::sandbox

@@ -7,7 +7,9 @@
 
 #include "koord/api/values/time.hpp"
 #include "sandbox/admission/metadata.hpp"
+#include "sandbox/admission/pod_device_claims.hpp"
 #include "sandbox/admission/rules.hpp"
+#include "sandbox/kinds/device_claims.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -189,7 +191,7 @@ void validate(const json::Value& pod, const json::Value* old, Admission& admissi
     if (!spec) return errors.required("spec.containers");
     return validate_pod_spec(*spec, FieldPath("spec"), errors);
   }
-  if (admission.subresource == "status") return;
+  if (admission.subresource == "status") return check_pod_claim_statuses(pod, errors);
   const json::Value* before = find(*old, "spec");
   if (!spec || !before) return errors.required("spec.containers");
   if (same(spec, before)) return;
@@ -246,6 +248,8 @@ FieldValues fields(const json::Value& pod) {
   if (status && is_ready(*status)) values.emplace_back(kReadyField, "true");
   if (std::string claims = claims_of(pod); !claims.empty())
     values.emplace_back(kClaimsField, std::move(claims));
+  if (std::string claims = device_claims_of(pod); !claims.empty())
+    values.emplace_back(kDeviceClaimsField, std::move(claims));
   values.emplace_back("spec.hostNetwork", spec && true_at(*spec, "hostNetwork") ? "true" : "false");
   return values;
 }

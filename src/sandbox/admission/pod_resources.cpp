@@ -50,10 +50,6 @@ bool is_native(std::string_view resource) {
 bool may_be_overcommitted(std::string_view resource) {
   return is_native(resource) && !is_huge_page(resource);
 }
-bool is_extended(std::string_view resource) {
-  return !is_native(resource) && !resource.starts_with(kQuotas) &&
-         api::is_qualified_name(fmt::format("{}{}", kQuotas, resource));
-}
 bool is_standard(std::string_view resource) {
   return std::ranges::find(kStandard, resource) != kStandard.end() || is_huge_page(resource) ||
          resource.starts_with("requests.hugepages-");
@@ -71,7 +67,7 @@ void check_name(std::string_view name, const std::string& at, bool of_pod, Statu
   } else if (!has_domain(name)) {
     if (std::ranges::find(kContainers, name) == kContainers.end() && !is_huge_page(name))
       errors.invalid(at, name, "must be a standard resource for containers");
-  } else if (!is_native(name) && !is_extended(name)) {
+  } else if (!is_native(name) && !is_extended_resource(name)) {
     errors.invalid(at, name, "doesn't follow extended resource name standard");
   }
 }
@@ -91,12 +87,18 @@ void check_amount(std::string_view name, const api::Quantity& amount, const std:
                   StatusCauses& errors) {
   const std::string text = amount.to_string();
   if (amount.sign() < 0) errors.invalid(at, text, "must be greater than or equal to 0");
-  if (is_extended(name) && amount.milli_value() % 1000 != 0) errors.invalid(at, text, "must be an integer");
+  if (is_extended_resource(name) && amount.milli_value() % 1000 != 0)
+    errors.invalid(at, text, "must be an integer");
   if (is_huge_page(name) && !is_whole_pages(name, amount))
     errors.invalid(at, text, fmt::format("{} is not positive integer multiple of {}", text, name));
 }
 
 }  // namespace
+
+bool is_extended_resource(std::string_view name) {
+  return !is_native(name) && !name.starts_with(kQuotas) &&
+         api::is_qualified_name(fmt::format("{}{}", kQuotas, name));
+}
 
 void validate_resources(const json::Value& resources, const FieldPath& path, bool of_pod,
                         StatusCauses& errors) {

@@ -7,6 +7,7 @@
 #include "koord/json/index.hpp"
 #include "koord/json/writer.hpp"
 #include "sandbox/admission/metadata.hpp"
+#include "sandbox/admission/pod_device_claims.hpp"
 #include "sandbox/admission/rules.hpp"
 
 namespace koord::sandbox {
@@ -77,7 +78,8 @@ std::string quantity_text(const json::Value& value) {
 }
 
 void validate_container(const json::Value& container, const FieldPath& path,
-                        std::set<std::string_view>& names, StatusCauses& errors) {
+                        std::set<std::string_view>& names, const PodClaimNames& claims,
+                        StatusCauses& errors) {
   const auto at = [&](std::string_view field) { return path.field(field).text(); };
   std::string_view name = text_at(container, "name");
   if (name.empty())
@@ -86,8 +88,11 @@ void validate_container(const json::Value& container, const FieldPath& path,
            !names.insert(name).second)
     errors.duplicate(at("name"), name);
   if (text_at(container, "image").empty()) errors.required(at("image"));
-  if (const json::Value* resources = find(container, "resources"))
-    validate_resources(*resources, path.field("resources"), false, errors);
+  if (const json::Value* resources = find(container, "resources")) {
+    const FieldPath resources_at = path.field("resources");
+    validate_resources(*resources, resources_at, false, errors);
+    claims.check_uses(*resources, resources_at.field("claims"), errors);
+  }
   std::string_view pull = text_at(container, "imagePullPolicy");
   if (!pull.empty() && pull != "Always" && pull != "IfNotPresent" && pull != "Never")
     errors.unsupported(at("imagePullPolicy"), pull, {"Always", "IfNotPresent", "Never"});
@@ -130,7 +135,7 @@ void validate_tolerations(const json::Value* list, const FieldPath& path, Status
   }
 }
 
-// Of Kubernetes' own gangs: a Workload's group.
+// Of Kubernetes' own gangs: a Workload's group, or a PodGroup.
 void validate_gang(const json::Value& spec, const FieldPath& path, StatusCauses& errors) {
   if (const json::Value* ref = find(spec, "workloadRef")) {
     const FieldPath at = path.field("workloadRef");
@@ -141,6 +146,15 @@ void validate_gang(const json::Value& spec, const FieldPath& path, StatusCauses&
     check("name", &api::check_dns1123_subdomain);
     check("podGroup", &api::check_dns1123_label);
     if (!text_at(*ref, "podGroupReplicaKey").empty()) check("podGroupReplicaKey", &api::check_dns1123_label);
+  }
+  if (const json::Value* group = find(spec, "schedulingGroup")) {
+    const FieldPath at = path.field("schedulingGroup");
+    const std::string name_at = at.field("podGroupName").text();
+    const std::string_view name = text_at(*group, "podGroupName");
+    if (name.empty())
+      errors.required(name_at);
+    else
+      add_errors(api::check_dns1123_label(name), name_at, name, errors);
   }
 }
 
@@ -162,16 +176,22 @@ void default_pod_spec(json::Value& spec, json::Arena& arena) {
 
 void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCauses& errors) {
   const auto at = [&](std::string_view field) { return path.field(field).text(); };
+  const PodClaimNames claims(find(spec, "resourceClaims"), path.field("resourceClaims"), errors);
   std::set<std::string_view> names;
   for (const char* list : kContainerLists) {
     const json::Value* containers = find(spec, list);
     if (std::string_view(list) == "containers" && is_empty(containers)) errors.required(at("containers"));
     const FieldPath list_at = path.field(list);
     for (std::size_t i = 0; containers && i < containers->elements().size(); ++i)
-      validate_container((*containers)[i], list_at.at(i), names, errors);
+      validate_container((*containers)[i], list_at.at(i), names, claims, errors);
   }
-  if (const json::Value* resources = find(spec, "resources"))
-    validate_resources(*resources, path.field("resources"), true, errors);
+  if (const json::Value* resources = find(spec, "resources")) {
+    const FieldPath resources_at = path.field("resources"), claims_at = resources_at.field("claims");
+    if (const json::Value* list = find(*resources, "claims"); list && !list->is_null())
+      errors.forbidden(claims_at.text(), "claims may not be set for Resources at pod-level");
+    validate_resources(*resources, resources_at, true, errors);
+    claims.check_uses(*resources, claims_at, errors);
+  }
   std::string_view restart = text_at(spec, "restartPolicy");
   if (restart != "Always" && restart != "OnFailure" && restart != "Never")
     errors.unsupported(at("restartPolicy"), restart, {"Always", "OnFailure", "Never"});

@@ -15,8 +15,9 @@ KindRules namespace_rules();
 KindRules event_rules();
 KindRules lease_rules();
 KindRules priority_class_rules();
-/// Of Kubernetes' own gangs, 1.35's Workload.
+/// Of Kubernetes' own gangs: 1.35's Workload, 1.37's PodGroup.
 KindRules gang_workload_rules();
+KindRules gang_pod_group_rules();
 KindRules deployment_rules();
 KindRules replica_set_rules();
 KindRules stateful_set_rules();
@@ -25,6 +26,11 @@ KindRules claim_rules();
 KindRules volume_rules();
 KindRules storage_class_rules();
 KindRules csi_driver_rules();
+/// The kinds of resource.k8s.io: claims for devices, their templates, classes and slices.
+KindRules device_claim_rules();
+KindRules device_claim_template_rules();
+KindRules device_class_rules();
+KindRules resource_slice_rules();
 /// Of webhook configurations: validating ones, or mutating ones.
 KindRules webhook_rules(bool mutating);
 
@@ -35,6 +41,8 @@ void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCau
 /// Names and amounts of a container's resources, or of a whole pod's.
 void validate_resources(const json::Value& resources, const FieldPath& path, bool of_pod,
                         StatusCauses& errors);
+/// Whether it is a resource of somebody else's, counted in whole numbers ("example.com/gpu").
+bool is_extended_resource(std::string_view name);
 /// Required fields and values of a claim's spec (null: absent), also inside of a template.
 void validate_claim_spec(const json::Value* spec, const FieldPath& path, StatusCauses& errors);
 /// The newest of the classes that say that they are the default, of several as old the first by name; empty

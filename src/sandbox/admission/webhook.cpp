@@ -6,6 +6,7 @@
 
 #include "koord/base/base64.hpp"
 #include "koord/json/writer.hpp"
+#include "sandbox/admission/match_conditions.hpp"
 #include "sandbox/admission/metadata.hpp"
 #include "sandbox/admission/rules.hpp"
 
@@ -234,7 +235,8 @@ void check_name(std::string_view name, const std::string& path, StatusCauses& er
     errors.invalid(path, name, "should be a domain with at least three segments separated by dots");
 }
 
-void check_webhook(const json::Value& webhook, const FieldPath& path, bool mutating, StatusCauses& errors) {
+void check_webhook(const json::Value& webhook, const FieldPath& path, bool mutating, std::size_t& weight,
+                   StatusCauses& errors) {
   constexpr std::int64_t kLongest = 30;
   check_name(text_at(webhook, "name"), path.field("name").text(), errors);
   const FieldPath rules_at = path.field("rules");
@@ -254,10 +256,7 @@ void check_webhook(const json::Value& webhook, const FieldPath& path, bool mutat
   check_selector(webhook, path, "objectSelector", errors);
   if (mutating) one_of(webhook, path, "reinvocationPolicy", {"IfNeeded", "Never"}, errors);
   check_client(webhook, path, errors);
-  if (!is_empty(find(webhook, "matchConditions")))
-    errors.forbidden(
-        path.field("matchConditions").text(),
-        "the sandbox evaluates no CEL expressions; use rules, namespaceSelector and objectSelector");
+  validate_match_conditions(find(webhook, "matchConditions"), path.field("matchConditions"), weight, errors);
 }
 
 template <bool mutating>
@@ -268,10 +267,11 @@ void validate(const json::Value& object, const json::Value*, Admission&, StatusC
     return errors.wrong_type("webhooks", json::to_text(*webhooks), "must be a list of webhooks");
   const FieldPath list("webhooks");
   std::set<std::string_view> names;
+  std::size_t weight = 0;  // of all conditions
   for (std::size_t i = 0; i < webhooks->size(); ++i) {
     const json::Value& webhook = (*webhooks)[i];
     const FieldPath at = list.at(i);
-    check_webhook(webhook, at, mutating, errors);
+    check_webhook(webhook, at, mutating, weight, errors);
     check_versions(webhook, at, errors);
     const std::string_view name = text_at(webhook, "name");
     if (!name.empty() && !names.insert(name).second) errors.duplicate(at.field("name").text(), name);

@@ -233,7 +233,7 @@ Outcome<ObjectPtr> Verbs::create(const Kind& kind, std::string_view ns, json::Do
   StatusCauses errors;
   validate_metadata(doc, kind, errors);
   if (kind.rules.validate) kind.rules.validate(doc, nullptr, admission, errors);
-  if (kind.schema) kind.schema->validate(doc, errors);
+  if (kind.schema) kind.schema->validate(doc, nullptr, errors);
   if (!errors.empty()) return errors.failure(kind.group, kind.kind, name);
   if (options.gate) {
     attempt.name = name;
@@ -398,7 +398,7 @@ Outcome<ObjectPtr> Verbs::finish_update(const Kind& kind, const ObjectPtr& old, 
     errors.invalid("metadata.name", text_at(final_meta, "name"), "field is immutable");
   validate_metadata(doc, kind, errors);
   if (kind.rules.validate) kind.rules.validate(doc, &before, admission, errors);
-  if (kind.schema) kind.schema->validate(doc, errors);
+  if (kind.schema) kind.schema->validate(doc, &before, errors);
   if (!errors.empty()) return errors.failure(kind.group, kind.kind, old->name);
   if (options.gate) KOORD_PASS(options.gate->pass(Gate::Stage::validate, attempt));
   if (same(&before, &doc)) return old;

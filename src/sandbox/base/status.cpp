@@ -185,12 +185,37 @@ void StatusCauses::too_long(std::string field, std::size_t max) {
   add("FieldValueTooLong", std::move(field), fmt::format("Too long: may not be more than {} bytes", max));
 }
 
+void StatusCauses::too_many(std::string field, std::size_t count, std::size_t max) {
+  add("FieldValueTooMany", std::move(field),
+      fmt::format("Too many: {}: must have at most {} item{}", count, max, max == 1 ? "" : "s"));
+}
+
+void StatusCauses::internal(std::string field, std::string_view detail) {
+  add("InternalError", std::move(field), fmt::format("Internal error: {}", detail));
+}
+
 void StatusCauses::wrong_type(std::string field, std::string_view value, std::string_view detail) {
   add("FieldValueTypeInvalid", std::move(field), fmt::format("Invalid value: {}: {}", shown(value), detail));
 }
 
-void StatusCauses::not_found(std::string field, std::string_view value) {
-  add("FieldValueNotFound", std::move(field), fmt::format("Not found: {}", quoted(value)));
+void StatusCauses::not_found(std::string field, std::string_view value, std::string_view detail) {
+  add("FieldValueNotFound", std::move(field),
+      fmt::format("Not found: {}{}{}", quoted(value), detail.empty() ? "" : ": ", shown(detail)));
+}
+
+void StatusCauses::invalid_part(std::string field, std::string_view detail) {
+  add("FieldValueInvalid", std::move(field), fmt::format("Invalid value: {}", detail));
+}
+
+void StatusCauses::duplicate_part(std::string field) {
+  add("FieldValueDuplicate", std::move(field), "Duplicate value");
+}
+
+bool StatusCauses::block_rules() const {
+  return std::any_of(causes_.begin(), causes_.end(), [](const Cause& cause) {
+    return cause.reason == "FieldValueNotSupported" || cause.reason == "FieldValueRequired" ||
+           cause.reason == "FieldValueTooLong" || cause.reason == "FieldValueTypeInvalid";
+  });
 }
 
 Failure StatusCauses::failure(std::string_view group, std::string_view kind, std::string_view name) const {

@@ -74,14 +74,24 @@ class StatusCauses {
   void forbidden(std::string field, std::string_view detail);
   void duplicate(std::string field, std::string_view value);
   void too_long(std::string field, std::size_t max);
+  void too_many(std::string field, std::size_t count, std::size_t max);
+  /// Of what the server itself could not do.
+  void internal(std::string field, std::string_view detail);
   /// The value has another JSON type than the field.
   void wrong_type(std::string field, std::string_view value, std::string_view detail);
-  void not_found(std::string field, std::string_view value);
+  void not_found(std::string field, std::string_view value, std::string_view detail = {});
+  /// Of an object or a list, which is not shown.
+  void invalid_part(std::string field, std::string_view detail);
+  void duplicate_part(std::string field);
 
   bool empty() const { return causes_.empty(); }
+  /// Whether what follows is only counted.
+  bool full() const { return causes_.size() >= kMost; }
+  /// Whether one of them keeps kube-apiserver from asking the rules of a custom resource.
+  bool block_rules() const;
   /// Counts an error if there is no room to show it, so that its texts need not be made; false if there is.
   bool skip() {
-    if (causes_.size() < kMost) return false;
+    if (!full()) return false;
     ++more_;
     return true;
   }

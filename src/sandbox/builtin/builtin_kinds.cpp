@@ -64,6 +64,8 @@ const std::vector<Row>& rows() {
   {"resource.k8s.io", "v1", "resourceclaims", "resourceclaim", "ResourceClaim", kNs, {}, {}, kStatus},
   {"resource.k8s.io", "v1", "resourceclaimtemplates", "resourceclaimtemplate", "ResourceClaimTemplate", kNs, {}, {}},
   {"resource.k8s.io", "v1", "resourceslices", "resourceslice", "ResourceSlice", kCluster, {}, {}, false, false, kGen},
+  // Kubernetes' own gangs, as 1.37 and as 1.35 have them: both, where a real server has one behind its gates.
+  {"scheduling.k8s.io", "v1beta1", "podgroups", "podgroup", "PodGroup", kNs, {}, {}, kStatus, false, kGen, NameRule::label},
   {"scheduling.k8s.io", "v1alpha1", "workloads", "workload", "Workload", kNs, {}, {}, false, false, kGen},
   {"scheduling.k8s.io", "v1", "priorityclasses", "priorityclass", "PriorityClass", kCluster, {"pc"}, {}, false, false, kGen},
   {"storage.k8s.io", "v1", "csidrivers", "csidriver", "CSIDriver", kCluster, {}, {}},

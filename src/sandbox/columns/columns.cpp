@@ -35,7 +35,8 @@ std::string age_of(std::string_view timestamp, WallTime now) {
 }
 
 void add_builtin_columns(Kind& kind) {
-  for (const auto rows : {core_columns(), workload_columns(), policy_columns(), storage_columns()})
+  for (const auto rows :
+       {core_columns(), workload_columns(), policy_columns(), device_columns(), storage_columns()})
     for (const KindColumns& row : rows) {
       // Both groups of Event print alike: the cells are made of the stored form.
       const bool events = kind.resource == "events" && row.resource == "events";

@@ -27,6 +27,8 @@ std::span<const KindColumns> core_columns();
 std::span<const KindColumns> workload_columns();
 /// What rules over others: leases, definitions, budgets, priority classes.
 std::span<const KindColumns> policy_columns();
+/// The kinds of resource.k8s.io.
+std::span<const KindColumns> device_columns();
 /// Claims, volumes and what belongs to them.
 std::span<const KindColumns> storage_columns();
 

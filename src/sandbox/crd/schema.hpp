@@ -7,6 +7,7 @@
 #include "koord/json/value.hpp"
 #include "sandbox/base/field_path.hpp"
 #include "sandbox/base/status.hpp"
+#include "sandbox/crd/expression_rules.hpp"
 #include "sandbox/crd/schema_node.hpp"
 
 namespace koord::sandbox {
@@ -31,14 +32,17 @@ class CrdSchema {
   /// Drops fields that the schema does not describe, unless it preserves them, and fills defaults in. 413 if
   /// these are too large.
   Outcome<void> complete(json::Value& object, json::Arena& arena) const;
-  void validate(const json::Value& object, StatusCauses& errors) const;
+  /// `old` is what the object was, nullptr if it is new. Rules (x-kubernetes-validations) are asked unless an
+  /// error keeps them from it.
+  void validate(const json::Value& object, const json::Value* old, StatusCauses& errors) const;
   const json::Value& json() const { return schema_; }
   const SchemaNode& root() const { return root_; }
 
  private:
   json::Document schema_;  // the nodes refer to its texts and values
-  std::vector<Pattern> patterns_;
+  std::vector<cel::Pattern> patterns_;
   SchemaNode root_;
+  std::shared_ptr<const ExpressionRules> rules_;  // nullptr: it has none
 };
 
 }  // namespace koord::sandbox

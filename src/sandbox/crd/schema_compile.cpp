@@ -30,7 +30,7 @@ void collect_patterns(const json::Value& value, std::set<std::string_view>& patt
 
 class Compiler {
  public:
-  Compiler(std::vector<Pattern>& patterns, std::size_t pattern_bytes, StatusCauses& errors)
+  Compiler(std::vector<cel::Pattern>& patterns, std::size_t pattern_bytes, StatusCauses& errors)
       : patterns_(patterns), pattern_bytes_(pattern_bytes), errors_(errors) {}
 
   bool too_many() const { return schemas_ > CrdSchema::kMaxSchemas; }
@@ -186,7 +186,7 @@ class Compiler {
     if (text.empty()) return;
     auto [known, added] = compiled_.try_emplace(text);
     if (added) {
-      if (auto program = Pattern::compile(text, pattern_bytes_)) {
+      if (auto program = cel::Pattern::compile(text, pattern_bytes_)) {
         known->second.index = patterns_.size();
         patterns_.push_back(*std::move(program));
       } else {
@@ -205,7 +205,7 @@ class Compiler {
     std::size_t index = 0;
     std::string complaint;
   };
-  std::vector<Pattern>& patterns_;  // never grows beyond what was reserved
+  std::vector<cel::Pattern>& patterns_;  // never grows beyond what was reserved
   const std::size_t pattern_bytes_;
   StatusCauses& errors_;
   std::map<std::string_view, Compiled> compiled_;
@@ -249,6 +249,8 @@ std::shared_ptr<const CrdSchema> CrdSchema::compile(const json::Value& schema, c
   compiler.compile(made->schema_, path, made->root_);
   if (compiler.too_many())
     errors.forbidden(path.text(), fmt::format("must have at most {} schemas", kMaxSchemas));
+  // Expressions are told nothing of a schema that is wrong itself.
+  if (errors.empty()) made->rules_ = ExpressionRules::compile(made->schema_, path, errors);
   return made;
 }
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "koord/cel/pattern.hpp"
 #include "koord/json/value.hpp"
-#include "sandbox/crd/pattern.hpp"
 
 namespace koord::sandbox {
 
@@ -50,7 +50,7 @@ struct SchemaNode {
 };
 
 struct SchemaRules {
-  const Pattern* pattern = nullptr;
+  const cel::Pattern* pattern = nullptr;
   const json::Value *minimum = nullptr, *maximum = nullptr;  // numbers
   bool exclusive_minimum = false, exclusive_maximum = false;
   std::optional<std::int64_t> min_length, max_length, min_items, max_items, min_properties, max_properties;

@@ -254,11 +254,12 @@ class Validator {
 
 }  // namespace
 
-void CrdSchema::validate(const json::Value& object, StatusCauses& errors) const {
+void CrdSchema::validate(const json::Value& object, const json::Value* old, StatusCauses& errors) const {
   std::size_t steps = kMaxSteps;
   Validator(&errors, steps).check(root_, object, FieldPath());
   if (steps == 0)
     errors.forbidden("spec", fmt::format("validation by the schema takes more than {} steps", kMaxSteps));
+  if (rules_) rules_->validate(object, old, errors);
 }
 
 }  // namespace koord::sandbox

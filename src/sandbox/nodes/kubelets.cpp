@@ -8,6 +8,7 @@
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/coordination_v1/lease.hpp"
+#include "sandbox/kinds/device_claims.hpp"
 #include "sandbox/kinds/pod_claims.hpp"
 
 namespace koord::sandbox {
@@ -15,7 +16,7 @@ namespace {
 
 /// What is left of a pod's work at its end, at most: a look more would be one too many.
 constexpr nanoseconds kWorkDone = std::chrono::milliseconds(100);
-constexpr std::chrono::seconds kVolumesPause{1};
+constexpr std::chrono::seconds kClaimsPause{1};
 constexpr std::string_view kLeases = "kube-node-lease";  // their namespace
 constexpr std::int32_t kLeaseSeconds = 40;
 
@@ -115,6 +116,7 @@ Kubelets::Kubelets(Verbs& verbs, KubeletOptions options)
       pods_(verbs.registry().get("", "pods")),
       nodes_(verbs.registry().get("", "nodes")),
       claims_(verbs.registry().get("", "persistentvolumeclaims")),
+      device_claims_(verbs.registry().get("resource.k8s.io", "resourceclaims")),
       leases_(*verbs.registry().get("coordination.k8s.io", "leases").objects),
       wheel_(verbs.clock(), [this](Job& job) { run(job); }) {
   verbs_.store().add_observer(*this);
@@ -289,13 +291,24 @@ bool Kubelets::has_volumes(const Object& pod) const {
   return all;
 }
 
+bool Kubelets::has_devices(const Object& pod) const {
+  bool all = true;
+  for_each_device_claim(pod, [&](DeviceClaimOrigin origin, std::string_view name) {
+    if (origin == DeviceClaimOrigin::unneeded) return;
+    const ObjectPtr claim = name.empty() ? nullptr : device_claims_.objects->get(pod.ns, name);
+    all = all && claim && is_allocated(*claim) && is_reserved_for(*claim, pod.uid) &&
+          (origin != DeviceClaimOrigin::made || is_for_pod(*claim, pod));
+  });
+  return all;
+}
+
 void Kubelets::start_pod(const Job& job) {
   starting_.erase(job.uid);
   ObjectPtr pod = pods_.objects->get(job.ns, job.name);
   if (!pod || pod->uid != job.uid || pod->deleting) return;
-  if (!has_volumes(*pod)) {
+  if (!has_volumes(*pod) || !has_devices(*pod)) {
     starting_.insert(job.uid);
-    wheel_.add(kVolumesPause, job);
+    wheel_.add(kClaimsPause, job);
     return;
   }
   std::string now = verbs_.now_text();

@@ -60,6 +60,8 @@ class Kubelets final : public Observer {
   void renew(const std::string& name);
   /// True once all claims of a pod have their volumes.
   bool has_volumes(const Object& pod) const;
+  /// True once all resource claims of a pod are there and reserved for it.
+  bool has_devices(const Object& pod) const;
   void start_pod(const Job& job);
   void finish_pod(const Job& job);
 
@@ -68,6 +70,7 @@ class Kubelets final : public Observer {
   const Kind& pods_;
   const Kind& nodes_;
   const Kind& claims_;
+  const Kind& device_claims_;
   Collection& leases_;
   std::unordered_map<std::string, Node> known_;
   std::unordered_map<std::string, std::set<std::string>> pods_on_;  // keys by node, also of unknown ones

@@ -57,6 +57,7 @@ Outcome<void> Selection::parse_fields(std::string_view text, const Kind& kind) {
     if (kind.resource == "namespaces") return name == "status.phase";
     if (kind.resource == "secrets") return name == "type";
     if (kind.resource == "jobs") return name == "status.successful";
+    if (kind.resource == "resourceslices") return name == "spec.nodeName" || name == "spec.driver";
     if (kind.resource == "replicasets" || kind.resource == "replicationcontrollers")
       return name == "status.replicas";
     return false;

@@ -22,6 +22,7 @@
 #include "sandbox/controllers/jobs.hpp"
 #include "sandbox/controllers/namespace_objects.hpp"
 #include "sandbox/controllers/provisioner.hpp"
+#include "sandbox/controllers/resource_claims.hpp"
 #include "sandbox/controllers/stateful_sets.hpp"
 #include "sandbox/controllers/volume_binder.hpp"
 #include "sandbox/controllers/workloads.hpp"
@@ -79,6 +80,7 @@ class Sandbox::Impl {
         volume_binder_(verbs_),
         provisioner_(verbs_, creator()),
         claim_guard_(verbs_, creator()),
+        resource_claims_(verbs_, creator()),
         disruptions_(verbs_),
         namespace_objects_(verbs_),
         kubelets_(verbs_, {options_.pod_start_delay, options_.pod_stop_delay, std::chrono::seconds{10},
@@ -269,6 +271,7 @@ class Sandbox::Impl {
   VolumeBinder volume_binder_;
   Provisioner provisioner_;
   ClaimGuard claim_guard_;
+  ResourceClaims resource_claims_;
   Disruptions disruptions_;
   NamespaceObjects namespace_objects_;
   Kubelets kubelets_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "koord/base/base64.hpp"
+#include "koord/base/text.hpp"
 
 namespace koord::sandbox {
 namespace {
@@ -47,7 +48,8 @@ Hook::Hook(const json::Value& webhook, std::string own_uid)
     : uid(std::move(own_uid)),
       name(text_at(webhook, "name")),
       namespaces_(selection_of(find(webhook, "namespaceSelector"))),
-      objects_(selection_of(find(webhook, "objectSelector"))) {
+      objects_(selection_of(find(webhook, "objectSelector"))),
+      conditions_(find(webhook, "matchConditions")) {
   ignores_failures = text_at(webhook, "failurePolicy") == "Ignore";
   reinvoked = text_at(webhook, "reinvocationPolicy") == "IfNeeded";
   equivalent_ = text_at(webhook, "matchPolicy") != "Exact";
@@ -105,9 +107,24 @@ bool Hook::about_object(const Subject& subject) const {
   return selected(subject.has_object, subject.object) || selected(subject.has_old, subject.old);
 }
 
-Hook::KindPtr Hook::takes(const Subject& subject, const Registry& registry) const {
+Hook::KindPtr Hook::selects(const Subject& subject, const Registry& registry) const {
   KindPtr form = rules_take(subject, registry);
   return form && in_namespace(subject, registry) && about_object(subject) ? form : nullptr;
+}
+
+Hook::Taken Hook::takes(const Subject& subject, const Registry& registry) const {
+  using End = MatchConditions::Judgement::End;
+  KindPtr form = selects(subject, registry);
+  if (!form || conditions_.empty()) return {std::move(form), {}};
+  MatchConditions::Judgement said;
+  // An object may be nested as deeply as a document can be: its review is not one then.
+  if (const auto review = json::parse(review_text("v1", "", subject, *form)))
+    said = conditions_.judge(*find(*review, "request"));
+  else
+    said = {End::failed, fmt::format("the request cannot be given to matchConditions of webhook {}: {}",
+                                     quote(name), review.error().message())};
+  if (said.end == End::mismatch || (said.end == End::failed && ignores_failures)) return {};
+  return {std::move(form), std::move(said.failure)};
 }
 
 Hook::KindPtr Hook::rules_take(const Subject& subject, const Registry& registry) const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sandbox/admission/match_conditions.hpp"
 #include "sandbox/select/selection.hpp"
 #include "sandbox/webhooks/review.hpp"
 
@@ -28,9 +29,14 @@ class Hook {
   /// all others.
   Hook(const json::Value& webhook, std::string uid);
 
-  /// The form in which it wants to see the object; null: it is not asked about it. `namespaces` are the
-  /// labels of the request's namespace.
-  KindPtr takes(const Subject& subject, const Registry& registry) const;
+  struct Taken {
+    KindPtr form;        // in which it wants to see the object; null: it is not asked about it
+    std::string broken;  // why its conditions cannot say that, which refuses the request; empty: they can
+  };
+  /// It costs what its conditions cost.
+  Taken takes(const Subject& subject, const Registry& registry) const;
+  /// The form, whatever its conditions say.
+  KindPtr selects(const Subject& subject, const Registry& registry) const;
   /// The same by the rules alone, whatever the object and its namespace are.
   KindPtr rules_take(const Subject& subject, const Registry& registry) const;
 
@@ -53,6 +59,7 @@ class Hook {
 
   std::vector<Rule> rules_;
   Selection namespaces_, objects_;
+  MatchConditions conditions_;
   bool equivalent_ = true;
 };
 using HookPtr = std::shared_ptr<const Hook>;

@@ -54,8 +54,8 @@ bool Session::someone_asks(Stage stage, const std::string& key, const Subject& s
     if (memory.again.empty() && (memory.asked.empty() || json::to_text(subject.object) == memory.output))
       return false;
   }
-  return std::ranges::any_of(list(stage),
-                             [&](const HookPtr& hook) { return hook->takes(subject, registry_) != nullptr; });
+  return std::ranges::any_of(
+      list(stage), [&](const HookPtr& hook) { return hook->selects(subject, registry_) != nullptr; });
 }
 
 Outcome<void> Session::pass(Stage stage, Attempt& attempt) {

@@ -72,10 +72,14 @@ Task<> Webhooks::decide(SessionPtr session, MonoTime until) {
   }
 }
 
-Task<Webhooks::HookAnswer> Webhooks::ask(SessionPtr session, HookPtr hook, Hook::KindPtr form,
+Task<Webhooks::HookAnswer> Webhooks::ask(SessionPtr session, HookPtr hook, Hook::Taken taken,
                                          QuestionPtr question, bool mutating, MonoTime until) {
   using End = HookAnswer::End;
   const Subject& subject = question->subject;
+  const Hook::KindPtr& form = taken.form;
+  if (!taken.broken.empty())
+    co_return HookAnswer{End::broken,
+                         forbidden({subject.kind->group, subject.resource}, subject.name, taken.broken)};
   if (subject.dry_run && !hook->dry_run_safe)
     co_return HookAnswer{End::broken, bad_request(fmt::format("admission webhook {} does not support dry run",
                                                               quote(hook->name)))};
@@ -153,10 +157,11 @@ Task<> Webhooks::mutate(SessionPtr session, QuestionPtr question, MonoTime until
   Session::Decision decision;
   const std::vector<HookPtr> hooks = hooks_.mutating();  // a configuration may change meanwhile
   for (const HookPtr& hook : hooks) {
-    const Hook::KindPtr form = hook->takes(subject, verbs_.registry());
-    if (!form || (again && !memory.again.contains(hook->uid))) continue;
-    HookAnswer asked = co_await ask(session, hook, form, question, true, until);
-    if (apply_patch(*hook, *form, subject, asked)) {
+    if (again && !memory.again.contains(hook->uid)) continue;
+    const Hook::Taken taken = hook->takes(subject, verbs_.registry());
+    if (!taken.form) continue;
+    HookAnswer asked = co_await ask(session, hook, taken, question, true, until);
+    if (apply_patch(*hook, *taken.form, subject, asked)) {
       changed = true;
       memory.someone_changed_it();
     }
@@ -187,16 +192,17 @@ Task<> Webhooks::validate(SessionPtr session, QuestionPtr question, MonoTime unt
     }
   };
   const auto round = std::make_shared<Validation>();
-  std::vector<std::pair<HookPtr, Hook::KindPtr>> asked;
+  std::vector<std::pair<HookPtr, Hook::Taken>> asked;
   for (const HookPtr& hook : hooks_.validating())
-    if (auto form = hook->takes(question->subject, verbs_.registry())) asked.emplace_back(hook, form);
+    if (auto taken = hook->takes(question->subject, verbs_.registry()); taken.form)
+      asked.emplace_back(hook, std::move(taken));
   for (std::size_t i = 0; i < asked.size(); ++i)
     round->answers.push_back({HookAnswer::End::broken, out_of_time()});
   round->left = asked.size();
   const auto one = [](Webhooks* self, std::shared_ptr<Validation> all, std::size_t index, SessionPtr of,
-                      HookPtr hook, Hook::KindPtr form, QuestionPtr about, MonoTime end) -> Task<> {
+                      HookPtr hook, Hook::Taken taken, QuestionPtr about, MonoTime end) -> Task<> {
     const CountDown count_down{*all};
-    all->answers[index] = co_await self->ask(of, hook, form, about, false, end);
+    all->answers[index] = co_await self->ask(of, hook, std::move(taken), about, false, end);
   };
   for (std::size_t i = 0; i < asked.size(); ++i)
     tasks_.spawn("review", one(this, round, i, session, asked[i].first, asked[i].second, question, until));

@@ -60,7 +60,7 @@ class Webhooks {
   Task<> decide(SessionPtr session, MonoTime until);
   Task<> mutate(SessionPtr session, QuestionPtr question, MonoTime until);
   Task<> validate(SessionPtr session, QuestionPtr question, MonoTime until);
-  Task<HookAnswer> ask(SessionPtr session, HookPtr hook, Hook::KindPtr form, QuestionPtr question,
+  Task<HookAnswer> ask(SessionPtr session, HookPtr hook, Hook::Taken taken, QuestionPtr question,
                        bool mutating, MonoTime until);
   Task<> create_reviewed(std::shared_ptr<const Kind> kind, std::string ns, json::Document doc, Done done);
   bool apply_patch(const Hook& hook, const Kind& form, Subject& subject, HookAnswer& asked) const;

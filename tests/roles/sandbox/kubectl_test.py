@@ -10,10 +10,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
-KUBECTL = os.environ.get("KUBECTL") or os.path.join(os.environ.get("KUBEBUILDER_ASSETS", ""), "kubectl")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
+from sandbox import KUBECTL, served  # noqa: E402
+
 
 POD = """apiVersion: v1
 kind: Pod
@@ -288,20 +289,13 @@ def main():
     if len(sys.argv) < 2:
         node = run("get nodes -o jsonpath={.items[0].metadata.name}", "", "")[1]
         return 1 if check(TABLE, node) else 0
-    with tempfile.TemporaryDirectory(prefix="koord-kubectl.") as folder:
-        os.environ["KUBECONFIG"] = os.path.join(folder, "kubeconfig")
-        os.environ["HOME"] = folder  # its caches
-        server = subprocess.Popen([sys.argv[1], "--nodes=3", f"--kubeconfig={os.environ['KUBECONFIG']}"], stdout=subprocess.PIPE, text=True)
-        try:
-            started = time.monotonic()
-            line = server.stdout.readline()
-            assert line.startswith("sandbox ready"), line
-            failures = check(TABLE + RUNNING, "node-0001")
-            print(f"{len(TABLE) + len(RUNNING)} commands, {failures} failed, {time.monotonic() - started:.1f} s")
-            return 1 if failures else 0
-        finally:
-            server.terminate()
-            server.wait(20)
+    with served(sys.argv[1], "--nodes=3") as kubeconfig:
+        os.environ["KUBECONFIG"] = kubeconfig
+        os.environ["HOME"] = os.path.dirname(kubeconfig)  # its caches
+        started = time.monotonic()
+        failures = check(TABLE + RUNNING, "node-0001")
+        print(f"{len(TABLE) + len(RUNNING)} commands, {failures} failed, {time.monotonic() - started:.1f} s")
+        return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -8,15 +8,13 @@ import base64
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "support"))
 import kube_api  # noqa: E402
-from sandbox import free_port, wait_for  # noqa: E402
+from sandbox import free_port, served, wait_for  # noqa: E402
 from webhook_server import WebhookServer, certificate, script  # noqa: E402
 
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
@@ -98,7 +96,35 @@ def labelled(*keys):
     return check
 
 
-SCENARIOS = [
+def conditions(*expressions, **more):
+    return {"matchConditions": [{"name": f"c{number}", "expression": text} for number, text in enumerate(expressions)], **more}
+
+
+MISSING = "object.spec.zz == 1"
+BROKEN = f'pods "p" is forbidden: expression \'{MISSING}\' resulted in error: no such key: zz'
+CONDITIONS = [
+    Scenario(f"condition-{kind}-{name}", **{kind: [hook("h", "/allow", **conditions(*expressions, **more))]}, status=status,
+             message=message, asked=asked)
+    for kind in ("mutating", "validating")
+    for name, expressions, more, status, message, asked in [
+        ("true", ["object.metadata.name == 'p'", "request.operation == 'CREATE' && request.resource.resource == 'pods'"], {}, 201, "",
+         ["/allow"]),
+        ("request", ["request.kind.kind == 'Pod' && request.namespace.startsWith('hooks-') && !request.dryRun && oldObject == null"], {},
+         201, "", ["/allow"]),
+        ("false", ["true", "object.metadata.name == 'q'"], {}, 201, "", []),
+        ("missing-label", ["has(object.metadata.labels) && 'a' in object.metadata.labels"], {}, 201, "", []),
+        ("containers", ["object.spec.containers.all(c, c.image.contains('busy'))"], {}, 201, "", ["/allow"]),
+        ("error", [MISSING], {}, 403, BROKEN, []),
+        ("error-ignored", [MISSING], {"failurePolicy": "Ignore"}, 201, "", []),
+        ("error-false", [MISSING, "false"], {}, 201, "", []),
+        ("error-true", [MISSING, "true"], {}, 403, BROKEN, []),
+        ("errors", [MISSING, "object.a == 1"], {}, 403, "is forbidden: [expression 'object.spec.zz == 1' resulted in error", []),
+        ("cost", ["lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))"], {}, 403,
+         "operation cancelled: actual cost limit exceeded", []),
+    ]
+]
+
+SCENARIOS = CONDITIONS + [
     Scenario("allow", mutating=[hook("m", "/allow")], validating=[hook("v", "/allow")], asked=["/allow", "/allow"]),
     Scenario("deny", mutating=[hook("m", "/deny/no%20way")], status=400,
              message='admission webhook "m.example.com" denied the request: no%20way', asked=["/deny/no%20way"]),
@@ -266,6 +292,10 @@ WRONG = [
     {"rules": [rule(["pods"], scope="World")]}, {"rules": [rule(["pods/*", "pods/x", "*/x", "a/x", ""])]},
     {"rules": [rule(["*/*", "pods"])]}, {"rules": [rule(["*", "pods"])]},
     {"namespaceSelector": {"matchLabels": {"a b": "c"}}},
+    conditions("object.x =="), conditions("request.foo == 1"), conditions("object.x"), conditions("1"), conditions(""),
+    conditions("zz == 1"), conditions("object.metadata.name.foo()"), conditions("request.name + 1 == 2"),
+    {"matchConditions": [{"name": "a", "expression": "true"}, {"name": "a", "expression": "true"}, {"name": "", "expression": "true"},
+                         {"name": "a b", "expression": "true"}]},
     {"objectSelector": {"matchExpressions": [{"key": "a", "operator": "In"}, {"key": "b", "operator": "Exists", "values": ["c"]},
                                              {"key": "c", "operator": "Maybe"}, {"key": "a", "operator": "In", "values": ["b d"]}]}},
 ]
@@ -461,13 +491,10 @@ def controllers(runner):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="koord-webhooks.") as folder:
-        kubeconfig = os.path.join(folder, "kubeconfig")
-        child = subprocess.Popen([sys.argv[1], f"--kubeconfig={kubeconfig}"], stdout=subprocess.PIPE, text=True)
+    with served(sys.argv[1]) as kubeconfig:
+        folder = os.path.dirname(kubeconfig)
         server = WebhookServer(folder, "hook.default.svc")
         try:
-            line = child.stdout.readline()
-            assert line.startswith("sandbox ready"), line
             runner = Runner(kubeconfig, server, folder)
             runner.prepare()
             failures = 0
@@ -485,9 +512,6 @@ def main():
             return 1 if failures else 0
         finally:
             server.close()
-            child.terminate()
-            ended = child.wait(20)
-    assert ended == 0, f"the sandbox ended with {ended}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Kubernetes' own gangs in the sandbox: what is a Workload, or a pod's reference to one; rows of
+// Kubernetes' own gangs in the sandbox: what is a Workload, a PodGroup, or a pod's reference to one; rows of
 // Kubernetes 1.35's validation_test.go of scheduling.k8s.io.
 #include <catch2/catch.hpp>
 
@@ -10,6 +10,7 @@ using namespace koord::sandbox;
 namespace {
 
 constexpr const char* kWorkloads = "/apis/scheduling.k8s.io/v1alpha1/namespaces/default/workloads";
+constexpr const char* kPodGroups = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups";
 constexpr const char* kPodsHere = "/api/v1/namespaces/default/pods";
 
 constexpr const char* kController = R"("controllerRef":{"apiGroup":"batch","kind":"Job","name":"j"})";
@@ -30,6 +31,10 @@ std::string groups(int count) {
   for (int n = 0; n < count; ++n)
     all += fmt::format(R"({}{{"name":"g{}","policy":{{"basic":{{}}}}}})", n ? "," : "", n);
   return fmt::format(R"("podGroups":[{}])", all);
+}
+std::string pod_group(const std::string& policy, const std::string& more = {}) {
+  return fmt::format(R"({{"metadata":{{"name":"g"}},"spec":{{"schedulingPolicy":{}{}{}}}}})", policy,
+                     more.empty() ? "" : ",", more);
 }
 std::string pod(const std::string& name, const std::string& more) {
   return fmt::format(
@@ -130,12 +135,16 @@ TEST_CASE("a pod refers to a group by names, which stay") {
   const std::pair<std::string, std::string> kRows[] = {
       {R"("workloadRef":{"name":"w","podGroup":"g"})", ""},
       {R"("workloadRef":{"name":"w.x","podGroup":"g","podGroupReplicaKey":"1"})", ""},
+      {R"("schedulingGroup":{"podGroupName":"g"})", ""},
       {R"("workloadRef":{"name":"","podGroup":"g"})", "spec.workloadRef.name: Invalid value: \"\""},
       {R"("workloadRef":{"name":".w","podGroup":"g"})", "spec.workloadRef.name: Invalid value: \".w\""},
       {R"("workloadRef":{"name":"w","podGroup":""})", "spec.workloadRef.podGroup: Invalid value: \"\""},
       {R"("workloadRef":{"name":"w","podGroup":"a.b"})", "spec.workloadRef.podGroup: Invalid value: \"a.b\""},
       {R"("workloadRef":{"name":"w","podGroup":"g","podGroupReplicaKey":"a.b"})",
        "spec.workloadRef.podGroupReplicaKey: Invalid value: \"a.b\""},
+      {R"("schedulingGroup":{})", "spec.schedulingGroup.podGroupName: Required value"},
+      {R"("schedulingGroup":{"podGroupName":"a.b"})",
+       "spec.schedulingGroup.podGroupName: Invalid value: \"a.b\""},
   };
   int number = 0;
   for (const auto& [more, message] : kRows) {
@@ -149,4 +158,42 @@ TEST_CASE("a pod refers to a group by names, which stay") {
                        pod("p0", R"("workloadRef":{"name":"w","podGroup":"other"})"))
                  .text("message"),
              Catch::Contains("spec: Forbidden: pod updates may not change fields other than"));
+}
+
+TEST_CASE("a PodGroup has one policy, a mode, and one topology at most; its number may be changed") {
+  constexpr const char* kGang = R"({"gang":{"minCount":3}})";
+  const std::pair<std::string, std::string> kRows[] = {
+      {pod_group(R"({"basic":{}})"), ""},
+      {pod_group(kGang,
+                 R"("disruptionMode":{"all":{}},"schedulingConstraints":{"topology":[{"key":"x/rack"}]})"),
+       ""},
+      {pod_group("{}"), "spec.schedulingPolicy: Invalid value: \"\": must specify one of: `basic`, `gang`"},
+      {pod_group(R"({"basic":{},"gang":{"minCount":3}})"), "must specify exactly one of: `basic`, `gang`"},
+      {pod_group(R"({"gang":{"minCount":0}})"),
+       "spec.schedulingPolicy.gang.minCount: Invalid value: 0: must be greater than or equal to 1"},
+      {pod_group(kGang, R"("disruptionMode":{})"), "spec.disruptionMode: Invalid value"},
+      {pod_group(kGang, R"("disruptionMode":{"all":{},"single":{}})"),
+       "must specify exactly one of: `single`, `all`"},
+      {pod_group(kGang, R"("schedulingConstraints":{"topology":[{"key":"a"},{"key":"b"}]})"),
+       "spec.schedulingConstraints.topology: Invalid value: 2: must have at most 1 item"},
+      {pod_group(kGang, R"("schedulingConstraints":{"topology":[{}]})"),
+       "spec.schedulingConstraints.topology[0].key: Required value"},
+  };
+  for (const auto& [object, message] : kRows) {
+    CAPTURE(object);
+    TestCluster cluster;
+    const auto answer = cluster.call("POST", kPodGroups, object);
+    CHECK(answer.status == (message.empty() ? 201 : 422));
+    if (!message.empty()) CHECK_THAT(answer.text("message"), Catch::Contains(message));
+  }
+  TestCluster cluster;
+  const auto made = cluster.call("POST", kPodGroups, pod_group(kGang));
+  REQUIRE(made.status == 201);
+  CHECK(made.text("spec", "disruptionMode") == R"({"single":{}})");
+  const std::string mine = fmt::format("{}/g", kPodGroups);
+  CHECK(cluster.call("PUT", mine, pod_group(R"({"gang":{"minCount":2}})")).status == 200);
+  CHECK_THAT(cluster.call("PUT", mine, pod_group(R"({"basic":{}})")).text("message"),
+             Catch::Contains("spec.schedulingPolicy.gang: Invalid value"));
+  CHECK_THAT(cluster.call("PUT", mine, pod_group(kGang, R"("disruptionMode":{"all":{}})")).text("message"),
+             Catch::Contains("spec.disruptionMode: Invalid value"));
 }

@@ -61,6 +61,9 @@ constexpr Row kRows[] = {
     {"/apis/scheduling.k8s.io/v1alpha1/namespaces/default/workloads",
      R"({"metadata":{"name":"o"},"spec":{"controllerRef":{"apiGroup":"batch","kind":"Job","name":"j"},"podGroups":)"
      R"([{"name":"a","policy":{"gang":{"minCount":3}}},{"name":"b","policy":{"basic":{}}}]}})"},
+    {"/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups",
+     R"({"metadata":{"name":"o"},"spec":{"schedulingPolicy":{"gang":{"minCount":3}},"schedulingConstraints":)"
+     R"({"topology":[{"key":"rack"}]},"disruptionMode":{"all":{}}}})"},
     {"/apis/coordination.k8s.io/v1/namespaces/default/leases",
      R"({"metadata":{"name":"o"},"spec":{"holderIdentity":"h","leaseDurationSeconds":4,"renewTime":"2026-01-02T00:00:00.000000Z"}})"},
     {"/api/v1/namespaces", R"({"metadata":{"name":"o"},"spec":{"finalizers":["kubernetes"]}})"},

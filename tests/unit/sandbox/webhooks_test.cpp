@@ -398,6 +398,52 @@ TEST_CASE("whose requests are a webhook's") {
   }
 }
 
+TEST_CASE("conditions: one that is false spares the webhook, an error leaves it to the failure policy") {
+  struct Row {
+    std::string conditions, policy;
+    bool asked;
+    unsigned status;
+    std::string message;
+  };
+  const Row rows[] = {
+      {"true", "Fail", true, 201, ""},
+      {"object.metadata.name == 'p' && request.operation == 'CREATE' && request.userInfo.username == 'admin'",
+       "Fail", true, 201, ""},
+      {"request.resource.resource == 'pods' && request.kind.kind == 'Pod' && request.namespace == 'default'",
+       "Fail", true, 201, ""},
+      {"oldObject == null && namespaceObject == null", "Fail", true, 201, ""},
+      {"object.metadata.name == 'q'", "Fail", false, 201, ""},
+      {"has(object.metadata.labels) && object.metadata.labels['a'] == 'b'", "Fail", false, 201, ""},
+      {"object.spec.zz == 1", "Fail", false, 403,
+       "pods \"p\" is forbidden: expression 'object.spec.zz == 1' resulted in error: no such key: zz"},
+      {"object.spec.zz == 1", "Ignore", false, 201, ""},
+      {"object.spec.zz == 1\",\"name\":\"a\"},{\"name\":\"b\",\"expression\":\"false", "Fail", false, 201,
+       ""},
+      {"object.spec.zz == 1\",\"name\":\"a\"},{\"name\":\"b\",\"expression\":\"true", "Fail", false, 403,
+       "pods \"p\" is forbidden: expression 'object.spec.zz == 1' resulted in error: no such key: zz"},
+      {"lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))", "Fail", false, 403,
+       "resulted in error: operation cancelled: actual cost limit exceeded"},
+  };
+  for (const bool mutating : {true, false})
+    for (const Row& row : rows) {
+      CAPTURE(mutating, row.conditions, row.policy);
+      Rig rig;
+      const std::string more = R"("failurePolicy":")" + row.policy +
+                               R"(","matchConditions":[{"name":"c","expression":")" + row.conditions +
+                               R"("}],)";
+      const auto made = rig.call("POST",
+                                 fmt::format("/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations",
+                                             mutating ? "mutating" : "validating"),
+                                 R"({"metadata":{"name":"x"},"webhooks":[)" + Rig::webhook("a", more) + "]}");
+      REQUIRE(made.status == 201);
+      const auto pod = rig.call(
+          "POST", kPods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+      CHECK(pod.status == row.status);
+      CHECK_THAT(pod.text("message"), Catch::Contains(row.message));
+      CHECK(rig.caller.asked.empty() != row.asked);
+    }
+}
+
 TEST_CASE("a dry run is reviewed by those who have no side effects, and nothing is kept") {
   Rig rig;
   rig.configure("mutating", "m", Rig::webhook("w"));
@@ -483,8 +529,23 @@ TEST_CASE("configurations are completed and validated when they are written") {
            R"({"apiGroups":["*","a"],"apiVersions":["v1"],"operations":["GET"],"resources":["pods","pods/*","pods/x"]})"),
        "webhooks[0].rules[0].operations[0]: Unsupported value: \"GET\": supported values: \"*\", "
        "\"CONNECT\", \"CREATE\", \"DELETE\", \"UPDATE\""},
-      {with(R"("matchConditions":[{"name":"a","expression":"true"}],)"),
-       "webhooks[0].matchConditions: Forbidden: the sandbox evaluates no CEL"},
+      {with(R"("matchConditions":[{"name":"a","expression":" object.x == "}],)"),
+       "webhooks[0].matchConditions[0].expression: Invalid value: \"object.x ==\": compilation failed: "
+       "ERROR: "
+       "<input>:1:12: Syntax error: mismatched input '<EOF>' expecting "},
+      {with(R"("matchConditions":[{"name":"a","expression":"request.foo == 1"}],)"),
+       "compilation failed: ERROR: <input>:1:8: undefined field 'foo'\n | request.foo == 1\n | .......^"},
+      {with(R"("matchConditions":[{"name":"a","expression":"object.x"}],)"),
+       "webhooks[0].matchConditions[0].expression: Invalid value: \"object.x\": must evaluate to bool but "
+       "got dyn"},
+      {with(
+           R"x("matchConditions":[{"name":"a","expression":"authorizer.group('').resource('pods').check('get').allowed()"}],)x"),
+       "the sandbox has no authorizer that expressions could ask"},
+      {with(
+           R"("matchConditions":[{"name":"a","expression":"true"},{"name":"a","expression":""},{"expression":"true"}],)"),
+       "[webhooks[0].matchConditions[1].expression: Required value, "
+       "webhooks[0].matchConditions[1].name: Duplicate value: \"a\", "
+       "webhooks[0].matchConditions[2].name: Required value]"},
       {with("") + "," + with(""), "webhooks[1].name: Duplicate value: \"w.example.com\""},
   };
   for (const Row& row : rows) {
