@@ -34,7 +34,7 @@ void append_plugins(std::string& out) {
   scheduling::PluginContext context = engine.context();
   out.append("| plugin | extension points | arguments |\n|---|---|---|\n");
   for (const scheduling::PluginEntry* row : scheduling::plugin_table()) {
-    if (row->stand_in || row->make == nullptr) continue;
+    if (row->make == nullptr) continue;
     const scheduling::Args args = row->args != nullptr ? row->args->make_default() : nullptr;
     const auto plugin = row->make(args, context);
     ++context.index;
@@ -51,19 +51,6 @@ std::string way() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// Those that koord does not have, with a stand-in that refuses their pods or without.
-std::string missing(bool stand_in) {
-  std::vector<std::string_view> names;
-  for (const scheduling::UpstreamPlugin& plugin : scheduling::upstream_plugins())
-    names.push_back(plugin.name);
-  for (const std::string_view name : scheduling::koordinator_plugins()) names.push_back(name);
-  std::erase_if(names, [&](auto name) {
-    const scheduling::PluginEntry* row = scheduling::find_plugin(scheduling::plugin_table(), name);
-    return stand_in ? row == nullptr || !row->stand_in : row != nullptr && row->make != nullptr;
-  });
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 void append_fields(std::string& out, std::string_view title, const api::Schema& schema) {
   fmt::format_to(std::back_inserter(out), "\n### {}\n\n{}", title, api::fields_markdown(schema));
 }
@@ -75,14 +62,9 @@ std::string docs() {
   append_plugins(out);
   fmt::format_to(
       std::back_inserter(out),
-      "\nA configuration may name these, too; koord does not have them yet, reads and checks their "
-      "arguments, leaves them out and says so in its log: {}. Of these it refuses the pods that they would "
-      "judge, those with volume claims, "
-      "disks or "
-      "resource claims, so that none is placed as if nobody had asked: {}.\n\n"
-      "A pod meets the extension points in this order: {}. Those in italics are Koordinator's own; a "
+      "\nA pod meets the extension points in this order: {}. Those in italics are Koordinator's own; a "
       "plugin is asked there that implements them.\n",
-      missing(false), missing(true), way());
+      way());
   const api::Schema& config = api::schema<scheduling::KubeSchedulerConfiguration>();
   const api::Kind& kind = api::kind_of(config);
   append_fields(out, fmt::format("{} ({})", kind.kind, kind.api_version()), config);

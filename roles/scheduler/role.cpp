@@ -19,6 +19,7 @@
 #include "koord/api/types/core_v1/persistent_volume.hpp"
 #include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/resource_v1/resource_claim.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/feature_gate.hpp"
@@ -30,6 +31,7 @@
 #include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/config/kube_gates.hpp"
 #include "koord/scheduling/config/unserved.hpp"
+#include "koord/scheduling/config/watched_scope.hpp"
 #include "koord/scheduling/engine/attempt_log.hpp"
 #include "koord/scheduling/plugin/complaints.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
@@ -70,7 +72,8 @@ struct Parts {
   kube::Client* event_client;
   kube::Informer<api::Node> nodes;
   kube::Informer<api::Pod> pods;
-  std::map<const kube::ObjectType*, kube::AnyInformer> others;  // what the profiles' plugins watch
+  /// What the profiles' plugins watch; of a kind that they read in parts one for each.
+  std::multimap<const kube::ObjectType*, kube::AnyInformer> others;
   std::vector<Controller> controllers;
   std::unique_ptr<ExtenderCalls> extenders;
   std::string host_name;
@@ -112,7 +115,8 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
         [this] { telemetry_.gauges(last_report_, writer_ ? writer_->in_flight() : 0); });
     // Ready means that all nodes and pods are known: what is decided then is decided with the whole picture.
     context.health.add(
-        "informer-sync", [this] { return synced_check(); }, runtime::HealthChecks::readyz);
+        "informer-sync", [this] { return synced_check(); },
+        runtime::HealthChecks::readyz | runtime::HealthChecks::told);
     context.health.add(
         "engine", [this] { return engine_ ? engine_->check() : Result<>(); },
         runtime::HealthChecks::healthz | runtime::HealthChecks::livez);
@@ -135,10 +139,8 @@ class Scheduler final : public runtime::LeadingRole, private WriterServices {
   /// Looks at how long the engine is at one attempt.
   Task<Result<>> monitor(nanoseconds period, nanoseconds timeout);
   void on_report(EngineReport report);
-  Result<> synced_check() const {
-    if (synced_) return {};
-    return Error(Code::unavailable, "the informers have not synced");
-  }
+  /// Says of each kind that is not known yet why.
+  Result<> synced_check() const;
 
   // WriterServices
   kube::EventRecorder& events(std::string_view profile) override { return *recorders_.find(profile)->second; }
@@ -219,8 +221,24 @@ void Scheduler::start() {
 kube::Object Scheduler::find(const kube::ObjectType& type, std::string_view ns, std::string_view name) const {
   if (&type == &kube::kObjectType<api::Node>) return parts_.nodes.find(ns, name);
   if (&type == &kube::kObjectType<api::Pod>) return parts_.pods.find(ns, name);
-  const auto it = parts_.others.find(&type);
-  return it != parts_.others.end() ? it->second.find(ns, name) : nullptr;
+  for (auto [it, end] = parts_.others.equal_range(&type); it != end; ++it)
+    if (kube::Object found = it->second.find(ns, name)) return found;
+  return nullptr;
+}
+
+Result<> Scheduler::synced_check() const {
+  if (synced_) return {};
+  std::string awaited;
+  const auto add = [&](const kube::AnyInformer& informer) {
+    if (informer.synced()) return;
+    const kube::InformerStatus status = informer.status();
+    awaited += fmt::format("{}{}{}{}", awaited.empty() ? ": " : "; ", status.name,
+                           status.last_error.empty() ? "" : ": ", status.last_error);
+  };
+  add(parts_.nodes);
+  add(parts_.pods);
+  for (const auto& [type, other] : parts_.others) add(other);
+  return Error(Code::unavailable, fmt::format("the informers have not synced{}", awaited));
 }
 
 std::string Scheduler::unserved(std::string_view name, const api::Pod& pod) const {
@@ -299,7 +317,8 @@ Task<Result<>> Scheduler::take_over() {
   std::vector<kube::AnyInformer> given{parts_.pods};
   for (auto& [type, other] : parts_.others)
     if (type == &kube::kObjectType<api::PersistentVolumeClaim> ||
-        type == &kube::kObjectType<api::PersistentVolume> || placed_->of(*type) != nullptr)
+        type == &kube::kObjectType<api::PersistentVolume> || type == &kube::kObjectType<api::ResourceClaim> ||
+        placed_->of(*type) != nullptr)
       given.push_back(other);
   KOORD_CO_CHECK(co_await catch_up(context().clock, log(), std::move(given), limit));
   // Changes are handed over in order; under a storm of them the queue may never be empty.
@@ -488,9 +507,11 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
   unfinished.fields = "status.phase!=Succeeded,status.phase!=Failed";
   auto nodes = context.informers.informer<api::Node>(*client);
   auto pods = context.informers.informer<api::Pod>(*client, unfinished);
-  std::map<const kube::ObjectType*, kube::AnyInformer> others;
+  std::multimap<const kube::ObjectType*, kube::AnyInformer> others;
   for (const auto& store : engine->objects().stores())
-    others.emplace(&store->type(), context.informers.any_informer(store->type(), *client));
+    for (kube::Scope& scope : scheduling::watched_scopes(engine->profiles(), store->type()))
+      others.emplace(&store->type(),
+                     context.informers.any_informer(store->type(), *client, std::move(scope)));
   std::vector<Controller> controllers =
       make_controllers(*engine, context.informers, *client, context.flags.get_list("controller-plugins"));
   const bool checks_pods = configuration.koordinators && context.gates.enabled("DynamicSchedulerCheck");

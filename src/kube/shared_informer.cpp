@@ -283,6 +283,8 @@ void SharedInformer::failed(const Error& error) {
     what = fmt::format("the API server has no {} in {}{}: is its definition installed? ({})", kind.kind,
                        kind.api_version(), may_be_undefined(kind) ? ", which counts as none" : "",
                        error.message());
+  } else if (error.code() == Code::forbidden) {
+    what += ": grant the right to list and watch them (koord manifests roles prints what a role needs)";
   }
   // A server that is away for hours is told of once in a while, not with every try.
   const bool told = what == status_.last_error && now - told_ < kTellAgain;

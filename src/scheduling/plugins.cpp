@@ -38,6 +38,7 @@ extern const PluginEntry
     kCoscheduling,
     kNodeResourcesFitPlus,
     kScarceResourceAvoidance,
+    kFragmentationGradient,
     kDefaultPreBind;
 
 PluginTable plugin_table() {
@@ -71,6 +72,7 @@ PluginTable plugin_table() {
       &kCoscheduling,
       &kNodeResourcesFitPlus,
       &kScarceResourceAvoidance,
+      &kFragmentationGradient,
       &kDefaultPreBind,
   };
   static_assert(std::size(kTable) < kNoPlugin, "the extenders' stand-in has a place, too");
@@ -78,10 +80,12 @@ PluginTable plugin_table() {
 }
 // clang-format on
 
-extern const metrics::Table kReservationGauges, kReservationQueries, kQuotaMetrics;
+extern const metrics::Table kReservationGauges, kReservationQueries, kQuotaMetrics, kGangMetrics,
+    kDeviceMetrics;
 
 std::span<const metrics::Table> plugin_metrics() {
-  static const metrics::Table kTables[] = {kReservationGauges, kReservationQueries, kQuotaMetrics};
+  static const metrics::Table kTables[] = {kReservationGauges, kReservationQueries, kQuotaMetrics,
+                                           kGangMetrics, kDeviceMetrics};
   return kTables;
 }
 

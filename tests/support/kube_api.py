@@ -32,6 +32,11 @@ PLURAL = {
     "CSIDriver": ("/apis/storage.k8s.io/v1", "csidrivers", False),
     "CSIStorageCapacity": ("/apis/storage.k8s.io/v1", "csistoragecapacities", True),
     "NodeMetric": ("/apis/slo.koordinator.sh/v1alpha1", "nodemetrics", False),
+    "Deployment": ("/apis/apps/v1", "deployments", True),
+    "ResourceClaim": ("/apis/resource.k8s.io/v1", "resourceclaims", True),
+    "ResourceClaimTemplate": ("/apis/resource.k8s.io/v1", "resourceclaimtemplates", True),
+    "ResourceSlice": ("/apis/resource.k8s.io/v1", "resourceslices", False),
+    "DeviceClass": ("/apis/resource.k8s.io/v1", "deviceclasses", False),
     "Lease": ("/apis/coordination.k8s.io/v1", "leases", True),
 }
 PAGE = 1000

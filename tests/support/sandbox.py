@@ -1,4 +1,5 @@
 """A `koord sandbox` of a test's own: started, waited for, asked with kubectl, ended."""
+import contextlib
 import json
 import os
 import socket
@@ -28,6 +29,22 @@ def free_port():
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def served(program, *flags):
+    """The kubeconfig of a sandbox without roles, in a folder of its own, as long as the block lasts; `program` is the one of tests/roles/sandbox."""
+    with tempfile.TemporaryDirectory(prefix="koord-sandbox.") as folder:
+        kubeconfig = os.path.join(folder, "kubeconfig")
+        server = subprocess.Popen([program, f"--kubeconfig={kubeconfig}", *flags], stdout=subprocess.PIPE, text=True)
+        try:
+            line = server.stdout.readline()
+            assert line.startswith("sandbox ready"), f"the sandbox did not start: {line}"
+            yield kubeconfig
+        finally:
+            server.terminate()
+            ended = server.wait(30)
+    assert ended == 0, f"the sandbox ended with {ended}"
 
 
 class Kubectl:

@@ -5,7 +5,7 @@ import re
 import threading
 
 BINDING = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/]+)/binding$")
-LIST = re.compile(r"/(?:api|apis/[^/]+)/v1/([a-z]+)(?:\?(.*))?$")
+LIST = re.compile(r"/(?:api|apis/[^/]+)/v1/(?:namespaces/[^/]+/)?([a-z]+)(?:\?(.*))?$")
 # What a scheduler watches: (group and version, kind). All but the first two are there and empty.
 KINDS = {
     "nodes": ("v1", "Node"), "pods": ("v1", "Pod"), "namespaces": ("v1", "Namespace"), "services": ("v1", "Service"),
@@ -13,7 +13,7 @@ KINDS = {
     "statefulsets": ("apps/v1", "StatefulSet"), "poddisruptionbudgets": ("policy/v1", "PodDisruptionBudget"),
     "persistentvolumes": ("v1", "PersistentVolume"), "persistentvolumeclaims": ("v1", "PersistentVolumeClaim"),
     "storageclasses": ("storage.k8s.io/v1", "StorageClass"), "csinodes": ("storage.k8s.io/v1", "CSINode"),
-    "csidrivers": ("storage.k8s.io/v1", "CSIDriver"),
+    "configmaps": ("v1", "ConfigMap"), "csidrivers": ("storage.k8s.io/v1", "CSIDriver"),
     "csistoragecapacities": ("storage.k8s.io/v1", "CSIStorageCapacity"),
     "volumeattachments": ("storage.k8s.io/v1", "VolumeAttachment"),
 }

@@ -7,6 +7,7 @@
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/scheduling/config/watched_scope.hpp"
 
 namespace koord::scheduler::explain {
 
@@ -46,21 +47,22 @@ class Sink final : public api::ItemSink {
 
 }  // namespace
 
-Task<Result<>> ClusterLists::list(const kube::ObjectType& type, std::string fields, Take take) {
+Task<Result<>> ClusterLists::list(const kube::ObjectType& type, kube::Scope scope, Take take) {
   for (int n = 1;; ++n) {
-    Task<Result<>> read = pages(type, fields, take);
+    Task<Result<>> read = pages(type, scope, take);
     Result<> done = co_await std::move(read);
     if (done || done.error().code() != Code::gone || n == kTries) co_return done;
   }
 }
 
-Task<Result<>> ClusterLists::pages(const kube::ObjectType& type, const std::string& fields,
-                                   const Take& take) {
+Task<Result<>> ClusterLists::pages(const kube::ObjectType& type, const kube::Scope& scope, const Take& take) {
   const api::Kind& kind = api::kind_of(type.schema());
   Sink sink(type, take);
   kube::ListOptions options;
   options.limit = kPage;
-  options.field_selector = fields;
+  options.ns = scope.ns;
+  options.field_selector = scope.fields;
+  options.label_selector = scope.labels;
   do {
     KOORD_CO_TRY(text, co_await client_.list_raw(kind, options));
     KOORD_CO_TRY(meta, api::decode_list(text, type.schema(), sink));
@@ -73,10 +75,11 @@ Task<Result<>> ClusterLists::pages(const kube::ObjectType& type, const std::stri
 }
 
 Task<Result<>> ClusterLists::read() {
-  KOORD_CO_CHECK(co_await list(kube::kObjectType<api::Node>, "", [this](kube::Object object) {
+  KOORD_CO_CHECK(co_await list(kube::kObjectType<api::Node>, {}, [this](kube::Object object) {
     engine_.put_node(std::static_pointer_cast<const api::Node>(object));
   }));
-  const std::string unfinished = "status.phase!=Succeeded,status.phase!=Failed";
+  kube::Scope unfinished;
+  unfinished.fields = "status.phase!=Succeeded,status.phase!=Failed";
   KOORD_CO_CHECK(co_await list(kube::kObjectType<api::Pod>, unfinished, [this](kube::Object object) {
     auto pod = std::static_pointer_cast<const api::Pod>(object);
     if (pod->spec.node_name.empty()) waiting_.push_back(pod);
@@ -84,15 +87,17 @@ Task<Result<>> ClusterLists::read() {
   }));
   for (const auto& store : engine_.objects().stores()) {
     const kube::ObjectType& type = store->type();
-    const Result<> done = co_await list(type, "", [this, &type](kube::Object object) {
-      engine_.change_object(type, std::move(object), false);
-    });
-    if (done) continue;
-    // A kind that the cluster does not have has no objects.
-    if (done.error().code() == Code::not_found) continue;
-    if (done.error().code() != Code::forbidden) co_return done.error();
-    notes_.push_back(fmt::format("the answer is without {}, which this user may not list: {}",
-                                 api::kind_of(type.schema()).plural, done.error().message()));
+    for (kube::Scope& scope : scheduling::watched_scopes(engine_.profiles(), type)) {
+      const Result<> done = co_await list(type, std::move(scope), [this, &type](kube::Object object) {
+        engine_.change_object(type, std::move(object), false);
+      });
+      if (done) continue;
+      // A kind that the cluster does not have has no objects.
+      if (done.error().code() == Code::not_found) continue;
+      if (done.error().code() != Code::forbidden) co_return done.error();
+      notes_.push_back(fmt::format("the answer is without {}, which this user may not list: {}",
+                                   api::kind_of(type.schema()).plural, done.error().message()));
+    }
   }
   co_return Result<>();
 }

@@ -11,6 +11,7 @@
 
 #include "koord/async/task.hpp"
 #include "koord/kube/client.hpp"
+#include "koord/kube/informer.hpp"
 #include "koord/scheduling/engine/engine.hpp"
 
 namespace koord::scheduler::explain {
@@ -32,8 +33,8 @@ class ClusterLists {
 
  private:
   using Take = std::function<void(kube::Object)>;
-  Task<Result<>> list(const kube::ObjectType& type, std::string fields, Take take);
-  Task<Result<>> pages(const kube::ObjectType& type, const std::string& fields, const Take& take);
+  Task<Result<>> list(const kube::ObjectType& type, kube::Scope scope, Take take);
+  Task<Result<>> pages(const kube::ObjectType& type, const kube::Scope& scope, const Take& take);
 
   kube::Client& client_;
   scheduling::Engine& engine_;

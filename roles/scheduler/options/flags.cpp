@@ -157,7 +157,6 @@ constexpr auto kFlags =
                         kDeprecatedFlags, kKoordFlags, kIgnoredFlags);
 
 // What comes with a later part, which the warning names.
-constexpr std::string_view kDevices = "Without effect yet: of DeviceShare.";
 constexpr std::string_view kInline = "Without effect: a strict gang is always decided as one, inline.";
 constexpr std::string_view kBarrier =
     "Without effect: a new leader always learns first what the one before wrote (--sync-hard-timeout).";
@@ -178,7 +177,10 @@ constexpr FeatureGate kGates[] = {
      .enabled = false,
      .stage = Stage::alpha,
      .help = kOldServers},
-    {.name = "ResizePod", .enabled = false, .stage = Stage::alpha, .help = kDevices},
+    {.name = "ResizePod",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "A Reservation keeps what its devices come to (DeviceShare), beside what it asks for."},
     {.name = "MultiQuotaTree",
      .enabled = false,
      .stage = Stage::alpha,
@@ -220,7 +222,11 @@ constexpr FeatureGate kGates[] = {
      .enabled = false,
      .stage = Stage::alpha,
      .help = "Without effect: whether a node has room is always said once."},
-    {.name = "DevicePluginAdaption", .enabled = false, .stage = Stage::alpha, .help = kDevices},
+    {.name = "DevicePluginAdaption",
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help =
+         "DeviceShare also writes what the device plugins of Huawei, Cambricon, MetaX and HAMi look for."},
     {.name = "CleanExpiredReservationAllocated",
      .enabled = false,
      .stage = Stage::alpha,

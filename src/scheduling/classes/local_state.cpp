@@ -129,7 +129,7 @@ bool LocalState::changed_rows(std::vector<Row>& rows) const {
   rows.clear();
   if (!built_ || cursor_ < nodes.log_begin()) return false;
   // A row out of order costs as much as several in order.
-  const std::size_t most = std::max<std::size_t>(nodes.rows() / 6, 16);
+  const std::size_t most = std::max<std::size_t>(nodes.rows() / 3, 16);
   for (std::uint64_t n = cursor_; n < nodes.log_end(); ++n) {
     if (!nodes.latest(n)) continue;
     if (rows.size() == most) return false;
@@ -182,6 +182,7 @@ void LocalState::update(SeenRows* seen) {
     scratch.overlaid.clear();
     if (overlaid) overlay_.move_to(seen, nodes, sweeping_, scratch.rows, scratch.overlaid);
     scratch.looked_at += scratch.rows.size() + scratch.overlaid.size();
+    if (!sweeping_) fetch(scratch.rows);
     scratch.passing.clear();
     in_blocks(scratch.rows, [&](std::span<const Row> block) { judge_rows(block); });
     const std::size_t as_they_are = scratch.passing.size();
@@ -227,6 +228,16 @@ void LocalState::filter(std::vector<Row>& live, bool use_facets, Reject&& reject
       for (std::size_t i = 0; i < live.size(); ++i) keep(i, verdicts[i]);
     }
     live.resize(kept);
+  }
+}
+
+/// What a class keeps of rows here and there has left the CPU's caches by its next turn.
+void LocalState::fetch(std::span<const Row> rows) const {
+  const std::span<const std::int32_t> slots = index_.scores();
+  for (const Row row : rows) {
+    __builtin_prefetch(&slots[row]);
+    for (const Score& s : scores_)
+      if (!s.raw.empty()) __builtin_prefetch(&s.raw[row]);
   }
 }
 

@@ -102,7 +102,8 @@ bool pre_filters(const Plugin& plugin) {
          (is_any<FilterPlugin>(plugin) && is_any<PreFilterPlugin>(plugin));
 }
 bool pre_scores(const Plugin& plugin) {
-  return is_any<CrossNodeScorePlugin>(plugin) ||
+  const auto* const reaching = dynamic_cast<const CrossNodeScorePlugin*>(&plugin);
+  return (reaching != nullptr && reaching->is_named_at_pre_score()) ||
          (is_any<ScorePlugin>(plugin) && is_any<PreScorePlugin>(plugin));
 }
 

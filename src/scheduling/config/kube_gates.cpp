@@ -249,9 +249,24 @@ struct Help {
   std::string_view name, text;
 };
 constexpr Help kHonoured[] = {
+    {"DRAAdminAccess", "Claims may look at devices that others have (adminAccess)."},
+    {"DRAConsumableCapacity",
+     "Several claims may have parts of one device: DynamicResources counts its capacity."},
+    {"DRADeviceBindingConditions",
+     "A pod waits before its binding until its devices may be used. Needs DRAResourceClaimDeviceStatus."},
+    {"DRADeviceTaintRules",
+     "What DeviceTaintRules say of devices counts as the devices' taints. Needs DRADeviceTaints."},
+    {"DRADeviceTaints", "Devices with taints are for claims that tolerate these."},
+    {"DRAExtendedResource",
+     "Extended resources that a DeviceClass backs are devices of claims where nodes do not list them: "
+     "DynamicResources makes the claims, NodeResourcesFit leaves these resources to it, scores count them."},
+    {"DRAPartitionableDevices", "Devices may take of counters that they share with others."},
+    {"DRAPrioritizedList", "Requests of claims may name several ways, the best first (firstAvailable)."},
+    {"DRAResourceClaimDeviceStatus", "What drivers say of given devices counts: binding conditions."},
+    {"DRASchedulerFilterTimeout", "The search for devices of claims ends after filterTimeout."},
     {kPlacesGangs,
-     "Pods of a Workload's group are placed together or not at all (plugin GangScheduling). Needs "
-     "GenericWorkload."},
+     "Pods of a Workload's group, or of a PodGroup of Kubernetes' own, are placed together or not at all "
+     "(plugin GangScheduling). Needs GenericWorkload."},
     {kKnowsWorkloads, "The API of Workloads is used: with GangScheduling."},
     {kNominateExpected,
      "The node of a pod whose binding has to wait is written down as its nominated one before."},
@@ -259,6 +274,16 @@ constexpr Help kHonoured[] = {
     {kStorageCapacityScoring, "VolumeBinding scores nodes by how much of their storage is taken."},
     {kVolumeAttributesClass, "Claims get volumes of their VolumeAttributesClass alone."},
     {kVolumeLimitScaling, "A pod with volumes of a CSI driver goes only where that is installed."},
+};
+
+/// Which gate needs which other one.
+struct Need {
+  std::string_view name, needs;
+};
+constexpr Need kNeeds[] = {
+    {kPlacesGangs, kKnowsWorkloads},
+    {"DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"},
+    {"DRADeviceTaintRules", "DRADeviceTaints"},
 };
 
 std::string_view help_of(std::string_view name) {
@@ -273,9 +298,11 @@ bool has_effect(std::string_view name) { return !help_of(name).empty(); }
 
 Result<> check_gates(const FeatureGates& gates) {
   const auto on = [&](std::string_view name) { return gates.known(name) && gates.enabled(name); };
-  if (on(kPlacesGangs) && !on(kKnowsWorkloads))
-    return Error(Code::invalid, fmt::format("{} is enabled, but depends on features that are disabled: [{}]",
-                                            kPlacesGangs, kKnowsWorkloads));
+  for (const auto& [name, needs] : kNeeds)
+    if (on(name) && !on(needs))
+      return Error(
+          Code::invalid,
+          fmt::format("{} is enabled, but depends on features that are disabled: [{}]", name, needs));
   return {};
 }
 

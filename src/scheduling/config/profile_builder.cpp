@@ -10,6 +10,7 @@
 #include "koord/scheduling/config/config.hpp"
 #include "koord/scheduling/config/extension_point.hpp"
 #include "koord/scheduling/plugin/group_plugin.hpp"
+#include "scheduling/plugin/wide_score.hpp"
 
 namespace koord::scheduling {
 
@@ -114,7 +115,10 @@ class Builder {
       return invalid("at least one bind plugin is needed for profile with scheduler name \"{}\"",
                      profile_.scheduler_name);
     std::int64_t total = 0;
-    for (const auto& s : profile_.scores) total += std::int64_t{s.weight} * 100;
+    for (const auto& s : profile_.scores) {
+      const auto* const wide = dynamic_cast<const WideScorePlugin*>(profile_.plugins[s.index].plugin.get());
+      total += std::int64_t{s.weight} * (wide != nullptr ? wide->most() : 100);
+    }
     if (total > std::numeric_limits<std::int32_t>::max())
       return invalid("total score of Score plugins could overflow");
     return std::move(profile_);
@@ -157,7 +161,7 @@ class Builder {
       const PluginEntry* row = find_plugin(table_, p.name);
       if (row == nullptr && !known_upstream(p.name))
         return invalid("{} \"{}\" does not exist", point.interface(), p.name);
-      if (wanted.insert(p.name).second && (row == nullptr || row->stand_in || row->make == nullptr))
+      if (wanted.insert(p.name).second && (row == nullptr || row->make == nullptr))
         profile_.missing.push_back(p.name);
     }
     return {};
@@ -176,8 +180,22 @@ class Builder {
       if (!point.use(profile_, *profile_.plugins[index].plugin, {index, weight(name)}))
         return invalid("plugin \"{}\" does not extend {} plugin", name, point.interface());
     }
-    if (point.configured == &Plugins::post_filter) preempt_by_default(point);
+    if (point.configured == &Plugins::post_filter) {
+      preempt_by_default(point);
+      deallocate_by_default(point);
+    }
     return {};
+  }
+
+  /// Koordinator's shipped profiles name all of their PostFilter plugins and leave DynamicResources out, so
+  /// that a claim whose devices are no good keeps its pod waiting for ever. It is asked first, and of weight
+  /// 0 says nothing.
+  void deallocate_by_default(const ExtensionPoint& point) {
+    const PluginIndex index = find("DynamicResources");
+    auto& asked = profile_.post_filters;
+    if (index == kNoPlugin || asked.empty() || is_registered(asked, index)) return;
+    if (point.use(profile_, *profile_.plugins[index].plugin, {index, 0}))
+      std::rotate(asked.begin(), asked.end() - 1, asked.end());
   }
 
   /// Whoever names plugins for the search of victims that koord lacks wants that somebody looks for them.

@@ -123,7 +123,14 @@ bool Engine::tell_kept_out(std::vector<Decision>& out) {
     if (pod->place != Place::gated) continue;
     Decision& d = out.emplace_back();
     d.pod = pod->info.pod;
-    d.outcome = Decision::Gated{pod->told, pod->told_as_unschedulable};
+    Decision::Gated gated{pod->told, pod->told_as_unschedulable};
+    // More room does not help a pod that waits for something else: what it was nominated to is not kept for
+    // it.
+    if (!gated.unschedulable && !nominator_.node_of(pod->info).empty()) {
+      nominate(*pod, {});
+      gated.nominate = Symbol();
+    }
+    d.outcome = std::move(gated);
     d.profile = pod->profile->scheduler_name;
     d.attempts = pod->attempts;
     d.first_attempt = pod->first_attempt;

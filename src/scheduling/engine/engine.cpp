@@ -34,7 +34,8 @@ bool reads_otherwise(const api::Pod& a, const api::Pod& b) {
 /// Whether what the scheduler reads of a pod is another now.
 bool differs(const api::Pod& a, const api::Pod& b) {
   return !(a.spec == b.spec && a.metadata.labels == b.metadata.labels &&
-           a.metadata.annotations == b.metadata.annotations);
+           a.metadata.annotations == b.metadata.annotations &&
+           a.status.resource_claim_statuses == b.status.resource_claim_statuses);
 }
 
 /// Whether what others are told of a pod on a row is another now.

@@ -78,13 +78,14 @@ const void* GroupTrial::kind_of(const api::Pod& object) {
   return engine_.transform(*pod->profile, pod->info, by).ok() && !engine_.transformed_ ? pod->cls : nullptr;
 }
 
-const PodAttempt* GroupTrial::ask(const api::Pod& object) {
+/// `admitted`: only of a pod that those admit who admit pods.
+const PodAttempt* GroupTrial::ask(const api::Pod& object, bool admitted) {
   asked_.reset();
   QueuedPod* const pod = engine_.find(object);
   if (pod == nullptr || pod->profile != leader_.profile || pod->cls == nullptr) return nullptr;
   PluginIndex by = kNoPlugin;
-  if (has(*pod) ? !engine_.transform(*pod->profile, pod->info, by).ok()
-                : engine_.first_refusal(*pod->profile, pod->info).has_value())
+  if (has(*pod) || !admitted ? !engine_.transform(*pod->profile, pod->info, by).ok()
+                             : engine_.first_refusal(*pod->profile, pod->info).has_value())
     return nullptr;
   ClassState& state = engine_.state_of(*pod->profile, pod->cls, pod->info);
   asked_.emplace(pod->info, *pod->profile);
@@ -119,7 +120,7 @@ Placements::Placed GroupTrial::find_place(const api::Pod& object, Row only) {
   d.feasible_nodes = state.feasible();
   // While room is made the trial asks for rows that may not do; who failed, and why, is known by then.
   if (only != kNoRow && !aside_.empty() && state.verdict(only) != kPass)
-    return {kNoRow, {StatusCode::unschedulable, "it does not fit there"}};
+    return {kNoRow, {StatusCode::unschedulable, "it does not fit there"}, true};
   if (d.feasible_nodes == 0) {
     Diagnosis diagnosis = state.diagnose();
     if (!diagnosis.error.empty()) return {kNoRow, {StatusCode::error, std::move(diagnosis.error)}};

@@ -41,7 +41,8 @@ class GroupTrial final : public Placements {
   std::vector<At> places() const override;
   const PodInfo* find(const api::Pod& pod) const override;
   const void* kind_of(const api::Pod& pod) override;
-  const PodAttempt* ask(const api::Pod& pod) override;
+  const PodAttempt* ask(const api::Pod& pod) override { return ask(pod, true); }
+  const PodAttempt* ask_of_nodes(const api::Pod& pod) override { return ask(pod, false); }
   void set_aside(Row row, const PodInfo& pod) override;
   void bring_back(Row row, const PodInfo& pod) override;
   void answer(PostFilterResult result, std::string others) override {
@@ -68,6 +69,7 @@ class GroupTrial final : public Placements {
   /// Why it cannot be placed here, whatever the nodes are like; success: it may.
   Status may_place(const QueuedPod* pod) const;
   bool is_kept_out(const QueuedPod& pod) const;
+  const PodAttempt* ask(const api::Pod& pod, bool admitted);
   /// kNoRow: wherever it fits best.
   Placed find_place(const api::Pod& pod, Row only);
   Placed refuse(QueuedPod& pod, Diagnosis diagnosis, std::shared_ptr<AttemptDetail> detail);

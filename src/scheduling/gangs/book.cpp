@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
@@ -17,6 +18,10 @@ constexpr std::string_view kTellsOthers = "GangPendingPodsConditionPatch";
 
 /// So many of those that come first are looked at for one that can be tried.
 constexpr std::size_t kLookAt = 32;
+
+std::ptrdiff_t waiting_of(const Gang& gang) {
+  return std::ranges::count_if(gang.assumed, [](const auto& entry) { return entry.second->waits; });
+}
 
 bool can_be_tried(const api::Pod& pod) {
   return pod.spec.scheduling_gates.empty() && !pod.metadata.deletion_timestamp;
@@ -98,6 +103,7 @@ void GangBook::join(Gang& gang, std::vector<std::string> groups) {
     leave_group(gang);
   }
   gang.group = &now;
+  wait_in(now, waiting_of(gang));
   ++now.users;
   if (gang.bound > 0) satisfy(now);
   wake(now);
@@ -105,6 +111,7 @@ void GangBook::join(Gang& gang, std::vector<std::string> groups) {
 
 void GangBook::leave_group(Gang& gang) {
   Group& group = *std::exchange(gang.group, nullptr);
+  wait_in(group, -waiting_of(gang));
   if (const auto it = members_.find(group.representative); it != members_.end() && it->second->gang == &gang)
     drop_representative(group);
   if (--group.users != 0) return wake(group);
@@ -172,6 +179,7 @@ void GangBook::forget_terms(Gang& gang, std::string_view why) {
   gang.known = false;
   gang.from_pod_group = false;
   gang.topology.reset();
+  gang.near.clear();
   recount(gang);
   if (gang.group->complete()) return;
   cycle_.reject_all(key(*gang.group), why);
@@ -186,8 +194,32 @@ Member* GangBook::member(const api::Pod& pod) {
                                                                                    : nullptr;
 }
 
-void GangBook::uncount(const Member& member) {
+void GangBook::wait_in(Group& group, std::ptrdiff_t more) {
+  const bool did = group.waiting != 0;
+  group.waiting = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(group.waiting) + more);
+  if (const bool does = group.waiting != 0; does != did) measures_.waiting(does ? 1 : -1);
+}
+
+void GangBook::waits(Member& member) {
+  if (!std::exchange(member.waits, true)) wait_in(*member.gang->group, 1);
+}
+
+void GangBook::waits_no_more(Member& member) {
+  if (std::exchange(member.waits, false)) wait_in(*member.gang->group, -1);
+}
+
+void GangBook::decided(Member& member, std::size_t of) {
+  waits_no_more(member);
+  member.decided = of;
+}
+
+void GangBook::uncount(Member& member) {
   Gang& gang = *member.gang;
+  waits_no_more(member);
+  if (const auto it = gang.nodes.find(member.node); it != gang.nodes.end()) {
+    if (--it->second == 0) gang.nodes.erase(it);
+    member.node = Symbol();
+  }
   switch (member.stage) {
     case Member::Stage::pending: gang.pending.erase(member.key); break;
     case Member::Stage::assumed: gang.assumed.erase(member.key); break;
@@ -195,11 +227,14 @@ void GangBook::uncount(const Member& member) {
   }
 }
 
-void GangBook::set_stage(Member& member, Member::Stage stage) {
+void GangBook::set_stage(Member& member, Member::Stage stage, const Symbol& node) {
   if (member.stage == stage) return;
   Gang& gang = *member.gang;
+  const Symbol on = node;  // which may be the member's own
   uncount(member);
   member.stage = stage;
+  member.node = on;
+  if (!on.empty()) ++gang.nodes[on];
   switch (stage) {
     case Member::Stage::pending:
       gang.pending.emplace(member.key, &member);
@@ -237,7 +272,7 @@ void GangBook::pod_seen(const std::shared_ptr<const api::Pod>& pod) {
         known.gang->group->representative == known.key &&
         (pod->metadata.deletion_timestamp || pod->spec.scheduler_name != known.pod->spec.scheduler_name);
     known.pod = pod;
-    if (bound) set_stage(known, Member::Stage::bound);
+    if (bound) set_stage(known, Member::Stage::bound, pod->spec.node_name);
     if (passes_on) {
       drop_representative(*known.gang->group);
       wake(*known.gang->group);
@@ -253,7 +288,7 @@ void GangBook::pod_seen(const std::shared_ptr<const api::Pod>& pod) {
   Member& member = *(members_[std::move(key)] = std::move(made));
   ++of.children;
   of.pending.emplace(member.key, &member);
-  if (bound) set_stage(member, Member::Stage::bound);
+  if (bound) set_stage(member, Member::Stage::bound, pod->spec.node_name);
   if (!of.known) read_terms(of, *pod);
   recount(of);
   // Where some were not enough, one more may be.
@@ -282,9 +317,10 @@ void GangBook::pod_left(const api::Pod& pod) {
   if (member(pod) != nullptr) remove(pod_key(pod));
 }
 
-void GangBook::reserve(const api::Pod& pod) {
+void GangBook::reserve(const api::Pod& pod, const Symbol& node) {
   Member* const known = member(pod);
-  if (known != nullptr && known->stage == Member::Stage::pending) set_stage(*known, Member::Stage::assumed);
+  if (known != nullptr && known->stage == Member::Stage::pending)
+    set_stage(*known, Member::Stage::assumed, node);
 }
 
 void GangBook::unreserve(const api::Pod& pod) {
@@ -293,7 +329,7 @@ void GangBook::unreserve(const api::Pod& pod) {
 }
 
 void GangBook::post_bind(const api::Pod& pod) {
-  if (Member* const known = member(pod)) set_stage(*known, Member::Stage::bound);
+  if (Member* const known = member(pod)) set_stage(*known, Member::Stage::bound, known->node);
 }
 
 void GangBook::satisfy(Group& group) {

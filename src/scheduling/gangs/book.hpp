@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
@@ -16,6 +17,7 @@
 #include "koord/scheduling/plugin/complaints.hpp"
 #include "koord/scheduling/plugin/plugin.hpp"
 #include "scheduling/gangs/gang.hpp"
+#include "scheduling/gangs/measures.hpp"
 
 namespace koord::scheduling::gangs {
 
@@ -53,7 +55,7 @@ class GangBook {
   void pod_left(const api::Pod& pod);
 
   // What becomes of members on the way to their nodes. Of what is no member nothing.
-  void reserve(const api::Pod& pod);
+  void reserve(const api::Pod& pod, const Symbol& node);
   void unreserve(const api::Pod& pod);
   void post_bind(const api::Pod& pod);
 
@@ -66,6 +68,10 @@ class GangBook {
   const Gang* find(std::string_view id) const { return const_cast<GangBook*>(this)->find(id); }
   /// All gangs of the group have as many as they need, with those that are assumed now.
   bool valid(const Group& group);
+  /// It waits for its permit from now on: until it is decided, or has no node any more.
+  void waits(Member& member);
+  /// It is bound with others, `of` with itself; 1: alone.
+  void decided(Member& member, std::size_t of);
   /// Its members without a node, gang by gang in the group's order, by name.
   std::vector<Member*> pending(const Group& group);
   /// Those of the group that are assumed and not bound. It costs the members of its gangs.
@@ -102,6 +108,8 @@ class GangBook {
 
   /// Pods that are rejected, wait or are kept out for the group have this key.
   RejectorKey key(const Group& group) const { return {plugin_, group.key}; }
+  /// What is counted of its groups.
+  Measures& measures() { return measures_; }
   bool has_teller() const { return told_; }
   void is_told() { told_ = true; }
   MonoTime now() const { return clock_.mono(); }
@@ -140,8 +148,10 @@ class GangBook {
  private:
   Group& group(std::vector<std::string> gangs, const std::string& id);
   void leave_group(Gang& gang);
-  void set_stage(Member& member, Member::Stage stage);
-  void uncount(const Member& member);
+  void set_stage(Member& member, Member::Stage stage, const Symbol& node = {});
+  void uncount(Member& member);
+  void waits_no_more(Member& member);
+  void wait_in(Group& group, std::ptrdiff_t more);
   void remove(const std::string& key);
   void recount(Gang& gang);
   void lacks(Group& group);
@@ -153,6 +163,7 @@ class GangBook {
   const std::string_view plugin_;
   const bool tells_others_;
   bool told_ = false;
+  Measures measures_;
   std::unordered_map<std::string, std::unique_ptr<Member>> members_;  // by key
   std::map<std::string, std::unique_ptr<Gang>, std::less<>> gangs_;   // by id
   std::unordered_map<std::string, std::unique_ptr<Group>> groups_;    // by id

@@ -11,7 +11,7 @@ namespace koord::scheduling::gangs {
 
 namespace {
 
-bool has_kube_gang(const api::Pod& pod) { return pod.spec.workload_ref.has_value(); }
+bool has_kube_gang(const api::Pod& pod) { return pod.spec.workload_ref || pod.spec.scheduling_group; }
 
 }  // namespace
 
@@ -20,6 +20,8 @@ bool Doors::in_two(const api::Pod& pod) const {
 }
 
 std::string kube_gang_of(const api::Pod& pod) {
+  if (const api::PodSchedulingGroup* group = pod.spec.scheduling_group.get())
+    return fmt::format("the pod group \"{}\" (spec.schedulingGroup)", group->pod_group_name);
   const api::WorkloadReference* ref = pod.spec.workload_ref.get();
   if (ref == nullptr) return {};
   return fmt::format("the pod group \"{}\" of the workload \"{}\" (spec.workloadRef)", ref->pod_group,

@@ -12,7 +12,7 @@ namespace koord::scheduling::gangs {
 /// In all profiles together; set while the plugins are made.
 struct Doors {
   bool koordinators = false;  // labels, annotations and PodGroups of Koordinator (Coscheduling)
-  bool kubernetes = false;    // spec.workloadRef (GangScheduling)
+  bool kubernetes = false;    // spec.workloadRef and spec.schedulingGroup (GangScheduling)
 
   /// The pod is in a gang through both.
   bool in_two(const api::Pod& pod) const;

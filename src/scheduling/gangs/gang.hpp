@@ -35,6 +35,8 @@ struct Member {
   Stage stage = Stage::pending;
   /// So many are bound by the decision that it was assumed with; 1: it goes alone; 0: there is none yet.
   std::size_t decided = 0;
+  bool waits = false;  // for its permit
+  Symbol node;         // that it is assumed on, or bound to
 };
 
 /// Gangs that are placed together, by what one of them says. It outlives the gangs that say it.
@@ -45,6 +47,7 @@ struct Group {
   std::vector<std::string> gangs;  // "namespace/name"; the gang that says so among them
   std::size_t users = 0;           // gangs that say so
   std::size_t lacking = 0;         // of `gangs`: not there, unknown, or short of members
+  std::size_t waiting = 0;         // members that wait for their permit
   /// Once a member was bound: whoever follows is placed by itself, if the policy is once_satisfied.
   bool satisfied = false;
   /// Its members are not placed at once: extenders have a say about them.
@@ -79,12 +82,15 @@ struct Gang {
   api::GangMatchPolicy policy = api::GangMatchPolicy::once_satisfied;
   /// How near to one another its members, and those of its group, are to be; nothing: anywhere.
   std::optional<api::NetworkTopologySpec> topology;
+  /// A label that the nodes of all its members have, with one value; empty: any node will do.
+  std::string near;
   WallTime created{};
   /// Where those that wait for their permit have one deadline: when the present one is. Zero: none was set.
   MonoTime deadline{};
   Group* group = nullptr;  // always there; alone in it while nobody says otherwise
   std::size_t children = 0, bound = 0;
   std::map<std::string_view, Member*> pending, assumed;  // by key
+  std::map<Symbol, std::size_t> nodes;                   // that members are on, and how many
   bool enough = false;                                   // as its groups count it
 
   /// So many more have to be assumed at the same time.

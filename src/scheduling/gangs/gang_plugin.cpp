@@ -13,6 +13,7 @@ GangPlugin::GangPlugin(GangBook& book, const PluginContext& context)
     : cycle_(context.cycle),
       book_(book),
       doors_(context.shared.get<Doors>()),
+      index_(context.index),
       tells_(!book.has_teller()),
       nodes_(context.nodes) {
   book_.is_told();
@@ -81,7 +82,7 @@ Symbol GangPlugin::job_of(const PodInfo& pod) const {
 Status GangPlugin::reserve(PodAttempt& attempt) {
   const Member* const member = book_.member(*attempt.pod.pod);
   if (member == nullptr) return {};
-  book_.reserve(*attempt.pod.pod);
+  book_.reserve(*attempt.pod.pod, attempt.node);
   Group& group = *member->gang->group;
   if (std::exchange(group.gave_up, false) && is_held(*member)) book_.changed(group);
   return {};
@@ -105,12 +106,13 @@ void GangPlugin::unreserve(PodAttempt& attempt) {
 }
 
 PermitPlugin::Answer GangPlugin::permit(PodAttempt& attempt) {
-  const Member* const member = book_.member(*attempt.pod.pod);
+  Member* const member = book_.member(*attempt.pod.pod);
   if (member == nullptr) return {};
   Gang& gang = *member->gang;
   Group& group = *gang.group;
   if (!gang.is_free()) {
     if (!book_.valid(group)) {
+      book_.waits(*member);
       if (book_.hurries_others())
         for (const Member* other : book_.pending(group)) cycle_.activate(*other->pod);
       return {{StatusCode::wait, {}, group.key}, book_.wait_of(gang), true};
@@ -128,7 +130,7 @@ void GangPlugin::decide(const Group& group) {
   const bool on_their_way =
       std::ranges::any_of(members, [](const Member* member) { return member->decided != 0; });
   for (Member* member : members)
-    if (member->decided == 0) member->decided = on_their_way ? 1 : members.size();
+    if (member->decided == 0) book_.decided(*member, on_their_way ? 1 : members.size());
 }
 
 // Events

@@ -1,9 +1,11 @@
 // GangPlugin: what a plugin that places gangs does at the points of the cycle; a front door adds its book.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "koord/scheduling/plugin/group_plugin.hpp"
 #include "koord/scheduling/plugin/koordinator_points.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
+#include "koord/scheduling/plugin/telling_plugin.hpp"
 #include "scheduling/gangs/book.hpp"
 #include "scheduling/gangs/doors.hpp"
 
@@ -41,6 +44,7 @@ class GangPlugin : public Plugin,
                    public ReservePlugin,
                    public PermitPlugin,
                    public PostBindPlugin,
+                   public MeasuredPlugin,
                    public AdmitExplainPlugin {
  public:
   /// What nodes are asked about is the same for a pod with a gang and without one.
@@ -73,9 +77,13 @@ class GangPlugin : public Plugin,
   Answer permit(PodAttempt& attempt) override;
   void post_bind(PodAttempt& attempt) override { book_.post_bind(*attempt.pod.pod); }
 
+  void measure(metrics::Registry& registry) override { book_.measures().measure(registry); }
+
   Admission explain_admission(const PodInfo& pod) override;
   std::vector<std::string> explain_attempt(const PodInfo& pod) override;
 
+  /// What nodes cost, by row, on a trial from which possible victims are set aside.
+  using Costs = std::span<const std::int64_t>;
   /// What a front door has made of a group.
   struct Gathered {
     Status status = {};  // success: all have a place. skip: extenders have a say about them
@@ -84,6 +92,7 @@ class GangPlugin : public Plugin,
     std::size_t before = 0;               // so many had one by then
     std::vector<std::string> tried = {};  // sentences about the domains of the network
     Member* instead = nullptr;            // set: the others may have places if this one leads
+    bool hopeless = false;                // no room of whatever size would do
   };
 
  protected:
@@ -94,28 +103,42 @@ class GangPlugin : public Plugin,
   static bool is_held(const Member& member) { return !member.gang->is_free(); }
 
   /// Places a strict group's members together in a way of its own; absent: each goes where it fits best. What
-  /// was placed before a rejection may still be there.
-  virtual std::optional<Gathered> gather(Group& /*group*/, Member& /*leader*/, Placements& /*places*/) {
+  /// was placed before a rejection may still be there. `costs`, if there are any: it has been refused before,
+  /// which is not said again, and of places that are as good the cheaper ones are better.
+  virtual std::optional<Gathered> gather(Group& /*group*/, Member& /*leader*/, Placements& /*places*/,
+                                         Costs /*costs*/) {
     return std::nullopt;
   }
-  /// Makes room for a whole group where it finds none, see Clearing; nullptr: nobody does. Whoever gives one
-  /// is asked at the profile's PostFilter, and hands on what it is told there.
-  virtual preemption::Preemptor* preemptor(const Profile&) { return nullptr; }
+  /// Makes room for a whole group where it finds none, see Clearing; nullptr: nobody does but a quota's
+  /// plugin. Whoever gives one is asked at the profile's PostFilter, and hands on what it is told there.
+  virtual preemption::Preemptor* preemptor() { return nullptr; }
+  /// It does so at its own place among those that are asked at PostFilter; else at DefaultPreemption's, if
+  /// the profile has that.
+  virtual bool preempts_itself() const { return false; }
 
   CycleControl& cycle_;
 
  private:
   class Placing;
+  struct Cleared;
+  struct Room;
+  Status place(Group& group, Member& leader, Placing& placing, Placements& places);
   void placed(Group& group);
   Status refused(Group& group, const Member& by, const std::string& why, std::size_t placed,
                  std::string victims = {});
-  Status settle(Group& group, Gathered gathered, Placements& places);
-  std::string make_room(const Group& group, Placing& placing, Placements& places);
+  Status settle(Group& group, Gathered gathered, std::string victims, Placements& places);
+  std::vector<Room> rooms(const Profile& profile, bool admitted);
+  Cleared clear(const Room& room, const Group& group, Placing& placing, Placements& places);
+  Cleared clear_and_gather(const Room& room, Group& group, Member& leader, const Member& failed,
+                           Placing& placing, Placements& places);
+  std::string make_room(const Group& group, const Member& failed, const Placing& placing, Placements& places,
+                        const std::function<Cleared(const Room&)>& clear);
   void decide(const Group& group);
   bool in_two(const PodInfo& pod) const { return doors_.in_two(*pod.pod); }
 
   GangBook& book_;
   const Doors& doors_;
+  const PluginIndex index_;
   const bool tells_;
   const NodeTable& nodes_;
   bool placing_ = false;

@@ -3,6 +3,7 @@
 // those of the pods that stand for them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,7 +36,19 @@ struct RoomChoice {
   std::shared_ptr<const OpenRooms> open;  // on its node
 };
 
-/// Judges reservations by the parts that the plugin gives out (Koordinator's FilterNominateReservation).
+/// In PodInfo::kept of what keeps room, from the choice of its node until it is bound: the uids of the
+/// running pods whose room it takes over (pre-allocation). Until they say that they have room of it, both
+/// count.
+struct RoomTakenOver {
+  std::vector<std::string> pods;
+};
+
+/// The uid of the reservation of which the pod has room: as its object says, or before it is bound as was
+/// chosen for it (RoomChoice). Empty: of none.
+std::string lodges_in(const PodInfo& pod);
+
+/// Judges reservations by the parts that the plugin gives out (Koordinator's FilterNominateReservation and
+/// ScoreReservation).
 class RoomJudge {
  public:
   virtual ~RoomJudge() = default;
@@ -44,6 +57,12 @@ class RoomJudge {
   /// The view has OpenRooms, this reservation among them; the empty one: beside all. Also true where the
   /// plugin's own filter rejects the view, which then says why.
   virtual bool serves(PodState& state, const NodeView& view, std::string_view reservation) const = 0;
+  /// What one that serves is worth to the pod, from 0 on; of several the best has 100, the others in
+  /// proportion. 0 for all: nothing to choose by.
+  virtual std::int64_t worth(PodState& /*state*/, const NodeView& /*view*/,
+                             std::string_view /*reservation*/) const {
+    return 0;
+  }
 };
 
 /// Of all profiles (SharedParts); a profile is known by its NumaHints.

@@ -282,6 +282,7 @@ void Preemptor::look_by_jobs(Search& search) {
   const PodAttempt& attempt = search.attempt;
   std::map<std::string, std::uint32_t>& reasons = search.diagnosis.reasons;
   std::uint32_t nobody = 0;
+  std::map<VerdictId, std::uint32_t> without_victims;
   for (const Row row : rows_) {
     const DryRuns::Entry* entry = nullptr;
     if (lowest_.of(row) < attempt.pod.priority) {
@@ -290,6 +291,7 @@ void Preemptor::look_by_jobs(Search& search) {
     }
     if (entry == nullptr || entry->run.outcome == DryRun::Outcome::nobody) {
       ++nobody;
+      ++without_victims[attempt.state().verdict(row)];
       continue;
     }
     costs.add(entry->jobs);
@@ -319,10 +321,16 @@ void Preemptor::look_by_jobs(Search& search) {
       if (&entry == search.best) search.best = &(search.held = std::move(entry));
     return;
   }
-  // In Koordinator's words, which names the nodes without victims only where there are no others.
+  // In Koordinator's words, which says of nodes without victims that there are none only where no other ones
+  // are.
   search.diagnosis.nodes = nodes_.nodes();
   if (rows_.empty()) reasons[std::string(kNotHelpful)] = nodes_.nodes();
-  if (candidates.empty() && nobody > 0) reasons[std::string(kNoPotentialVictims)] = nobody;
+  if (candidates.empty()) {
+    if (nobody > 0) reasons[std::string(kNoPotentialVictims)] = nobody;
+    return;
+  }
+  for (const auto& [verdict, nodes] : without_victims)
+    for (const std::string& reason : verdicts_[verdict].reasons) reasons[reason] += nodes;
 }
 
 /// Among the candidates that extenders have left. Victims that have gone since need not be asked to.
@@ -389,9 +397,7 @@ const DryRuns::Entry& Preemptor::dry_run(const PodAttempt& attempt, Row row, std
       stamp.delta != 0 ? std::span<const PodInfo* const>(seen) : nodes_.pods(row);
   if (spares_ != nullptr || beside_ != nullptr) {
     if (stamp.delta == 0) seen.assign(pods.begin(), pods.end());
-    std::erase_if(seen, [&](const PodInfo* other) {
-      return beside_ != nullptr ? beside_->spares(*other, pod) : spares_(*other, pod);
-    });
+    std::erase_if(seen, [&](const PodInfo* other) { return !may_go(*other, pod); });
     pods = seen;
   }
   static const Budgets kNone;

@@ -15,19 +15,10 @@
 #include "scheduling/preemption/budgets.hpp"
 #include "scheduling/preemption/dry_runs.hpp"
 #include "scheduling/preemption/lowest_priorities.hpp"
+#include "scheduling/preemption/room_beside.hpp"
 #include "scheduling/preemption/sample.hpp"
 
 namespace koord::scheduling::preemption {
-
-/// What besides a row has to have room for the preemptor, and who may go for that (a quota).
-class RoomBeside {
- public:
-  virtual ~RoomBeside() = default;
-  /// Not chosen, though it is of a lower priority.
-  virtual bool spares(const PodInfo& victim, const PodInfo& preemptor) const = 0;
-  /// For as long as one row is looked at.
-  virtual std::unique_ptr<Vacancy> beside(const PodInfo& preemptor) const = 0;
-};
 
 /// Koordinator's rule for jobs: of the rows on which preemption helps the one that costs the least
 /// (JobCosts), of several the first by name; there who is less important of jobs goes.
@@ -92,7 +83,8 @@ class Preemptor {
   void look_for_candidates(Search& search);
   void look_by_jobs(Search& search);
   bool may_go(const PodInfo& victim, const PodInfo& preemptor) const {
-    return spares_ == nullptr || !spares_(victim, preemptor);
+    return beside_ != nullptr ? !beside_->spares(victim, preemptor)
+                              : spares_ == nullptr || !spares_(victim, preemptor);
   }
   void note(const PodInfo& victim, Preemption& preemption) const;
   PostFilterResult choose_among(Search& search, const ExtenderAnswer& answer);

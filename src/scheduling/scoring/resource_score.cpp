@@ -122,6 +122,15 @@ bool score_together(ResourceScorer::Strategy strategy, std::span<const Column> c
 
 }  // namespace
 
+bool ResourceScorer::has_scalars() const { return std::ranges::any_of(resources_, &Resource::scalar); }
+
+bool ResourceScorer::looks_elsewhere(std::span<const std::int64_t> requests) const {
+  if (!elsewhere_) return false;
+  for (std::size_t i = 0; i < resources_.size(); ++i)
+    if (resources_[i].scalar && requests[i] != 0) return true;
+  return false;
+}
+
 ResourceId ResourceScorer::counted(ResourceId resource) const {
   if (strategy_ == Strategy::balanced) return resource;
   return resource == kCpu ? kNonzeroCpu : resource == kMemory ? kNonzeroMemory : resource;
@@ -175,10 +184,15 @@ std::int32_t ResourceScorer::score(std::span<const std::int64_t> requests, const
   std::size_t count = 0;
   for (std::size_t i = 0; i < resources_.size() && count < used.size(); ++i) {
     const Resource& r = resources_[i];
-    const std::int64_t there = view.allocatable(r.id);
-    if (there == 0 || (r.scalar && requests[i] == 0)) continue;
-    used[count] = added(requests[i], view.used(counted(r.id)));
-    capacity[count] = there;
+    if (r.scalar && requests[i] == 0) continue;
+    Room room{view.allocatable(r.id), 0};
+    if (room.there != 0)
+      room.used = view.used(counted(r.id));
+    else if (r.scalar && elsewhere_)
+      room = elsewhere_(r.id, view.row());
+    if (room.there == 0) continue;
+    used[count] = added(requests[i], room.used);
+    capacity[count] = room.there;
     weights[count++] = r.weight;
   }
   return score(std::span(used).first(count), std::span(capacity).first(count),
@@ -187,6 +201,10 @@ std::int32_t ResourceScorer::score(std::span<const std::int64_t> requests, const
 
 void ResourceScorer::score(std::span<const std::int64_t> requests, const NodeTable& nodes,
                            std::span<const Row> rows, std::span<std::int32_t> out) const {
+  if (looks_elsewhere(requests)) {
+    for (std::size_t i = 0; i < rows.size(); ++i) out[i] = score(requests, NodeView(nodes, rows[i]));
+    return;
+  }
   // What is the same for all rows is looked up once.
   std::array<std::int64_t, 64> used, capacity, weights;
   std::array<Column, 64> columns;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "support/reference/claims/claims.hpp"
+#include "support/reference/devices/devices.hpp"
 #include "support/reference/load_aware.hpp"
 #include "support/reference/numa.hpp"
 #include "support/reference/reservations.hpp"
@@ -10,7 +12,7 @@
 namespace koord::reference {
 
 Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state,
-             const Reservations* reservations, const Numa* numa)
+             const Says& says)
     : cluster_(cluster),
       config_(config),
       pod_(pod),
@@ -19,9 +21,11 @@ Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, 
       volumes_(cluster, pod, state),
       reservations_(config.filters.end() !=
                             std::find(config.filters.begin(), config.filters.end(), "Reservation")
-                        ? reservations
+                        ? says.reservations
                         : nullptr),
-      numa_(numa),
+      numa_(says.numa),
+      devices_(says.devices),
+      claims_(says.claims),
       binding_(std::make_shared<const VolumeBinding>(cluster, pod)) {
   if (reservations_ != nullptr && !reservations_->error().empty()) {
     error_ = reservations_->error();
@@ -37,6 +41,12 @@ Cycle::Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, 
     if (plugin == "NodeNUMAResource" && numa_ != nullptr) {
       rejected_ = numa_->rejected();
       error_ = numa_->error();
+      if (!error_.empty()) break;
+    }
+    if (plugin == "DeviceShare" && devices_ != nullptr) rejected_ = devices_->rejected();
+    if (plugin == "DynamicResources" && claims_ != nullptr) {
+      rejected_ = claims_->rejected();
+      error_ = claims_->error();
       if (!error_.empty()) break;
     }
     if (VolumeFilters::knows(plugin)) rejected_ = volumes_.rejected(plugin);
@@ -125,6 +135,10 @@ Filtered Cycle::filter_as_it_is(const NodeState& node) const {
       if (reservations_ != nullptr) rejected = reservations_->filter(node);
     } else if (plugin == "NodeNUMAResource") {
       if (numa_ != nullptr) rejected = numa_->filter(node);
+    } else if (plugin == "DeviceShare") {
+      if (devices_ != nullptr) rejected = devices_->filter(*node.node);
+    } else if (plugin == "DynamicResources") {
+      if (claims_ != nullptr) rejected = claims_->filter(*node.node);
     } else if (plugin == "LoadAwareScheduling") {
       rejected = load_filter(cluster_, config_.load, *pod_.pod, *node.node);
     } else {

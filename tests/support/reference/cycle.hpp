@@ -8,15 +8,25 @@
 
 namespace koord::reference {
 
+class Claims;
+class Devices;
 class Numa;
 class Reservations;
+
+/// What plugins say of the pod, nullptr: nobody has a say about that.
+struct Says {
+  const Reservations* reservations = nullptr;
+  const Numa* numa = nullptr;
+  const Devices* devices = nullptr;
+  const Claims* claims = nullptr;
+};
 
 /// What PreFilter leaves behind. A copy can be asked about a node as if pods came or went.
 class Cycle {
  public:
-  /// `reservations`, `numa`: of the pod, nullptr: nobody has a say about them. They outlive the cycle.
+  /// What `says` refers to outlives the cycle.
   Cycle(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state,
-        const Reservations* reservations = nullptr, const Numa* numa = nullptr);
+        const Says& says = {});
 
   /// Set: no node is looked at, because of this plugin.
   const std::string& rejected() const { return rejected_; }
@@ -46,6 +56,8 @@ class Cycle {
   VolumeFilters volumes_;
   const Reservations* reservations_;  // nullptr as above
   const Numa* numa_;
+  const Devices* devices_;
+  const Claims* claims_;
   std::shared_ptr<const VolumeBinding> binding_;  // of copies the same: pods on nodes do not change it
   std::string rejected_, rejected_by_, error_;
   std::optional<std::set<Symbol>> named_;  // the only nodes to look at

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 
+#include "support/reference/claims/claims.hpp"
 #include "support/reference/cycle.hpp"
+#include "support/reference/devices/devices.hpp"
 #include "support/reference/load_aware.hpp"
 #include "support/reference/numa.hpp"
 #include "support/reference/reservations.hpp"
@@ -28,17 +30,21 @@ std::string message_of(const Answer& answer) {
 }
 
 void score(const Cluster& cluster, const Config& config, const api::Pod& pod, const State& state,
-           const Reservations& reservations, const Numa& numa, const Feasible& feasible, Answer& answer) {
+           const Reservations& reservations, const Numa& numa, const Devices& devices, const Claims& claims,
+           const Feasible& feasible, Answer& answer) {
   const Counted counted(pod);
   for (const auto& [plugin, weight] : config.scores) {
     const bool spread = plugin == "PodTopologySpread", affinity = plugin == "InterPodAffinity",
                load = plugin == "LoadAwareScheduling", reservation = plugin == "Reservation",
-               zones = plugin == "NodeNUMAResource";
+               zones = plugin == "NodeNUMAResource", device = plugin == "DeviceShare",
+               claim = plugin == "DynamicResources";
     const RawScores raw = spread        ? spread_scores(cluster, config, pod, state, feasible)
                           : affinity    ? affinity_scores(cluster, config, pod, state, feasible)
                           : load        ? load_scores(cluster, config.load, pod, feasible)
                           : reservation ? reservations.scores(feasible)
                           : zones       ? numa.scores(feasible)
+                          : device      ? devices.scores(feasible)
+                          : claim       ? claims.scores(feasible)
                                         : score_nodes(plugin, config, counted, state, feasible);
     if (!raw) continue;
     std::vector<std::int64_t> scores = *raw;
@@ -48,6 +54,10 @@ void score(const Cluster& cluster, const Config& config, const api::Pod& pod, co
       normalize_affinity(scores);
     else if (reservation)
       Reservations::normalize(scores);
+    else if (device)
+      Devices::normalize(scores);
+    else if (claim)
+      Claims::normalize(scores);
     else if (!load && !zones)
       normalize(plugin, scores);
     for (std::size_t i = 0; i < feasible.size(); ++i) {
@@ -70,7 +80,9 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
   const Reservations reservations(cluster, config, pod);
   reservations.put_on(state);
   const Numa numa(cluster, config, pod);
-  const Cycle cycle(cluster, config, pod, state, &reservations, &numa);
+  const Devices devices(cluster, config, pod);
+  const Claims claims(cluster, config, pod);
+  const Cycle cycle(cluster, config, pod, state, {&reservations, &numa, &devices, &claims});
   if (!cycle.error().empty()) {
     answer.error = answer.message = cycle.error();
     return answer;
@@ -101,7 +113,7 @@ Answer evaluate(const Cluster& cluster, const Config& config, const api::Pod& po
     answer.message = message_of(answer);
     answer.about_reservations = reservations.about(answer);
   }
-  score(cluster, config, pod, state, reservations, numa, feasible, answer);
+  score(cluster, config, pod, state, reservations, numa, devices, claims, feasible, answer);
   for (const NodeState* n : feasible)
     answer.nodes[n->node->metadata.name].reservations = reservations.nominated(*n);
   if (extended != nullptr)
@@ -128,6 +140,16 @@ std::optional<NumaWritten> numa_written(const Cluster& cluster, const Config& co
   NumaWritten written{gift->cpus, gift->zones, {}, false};
   written.bind = numa.binding(state, written.required);
   return written;
+}
+
+DeviceGift device_gift(const Cluster& cluster, const Config& config, const api::Pod& pod,
+                       const api::Node& node) {
+  return Devices(cluster, config, pod).gift(node);
+}
+
+ByKey<api::AllocationResult> claims_gift(const Cluster& cluster, const Config& config, const api::Pod& pod,
+                                         const api::Node& node) {
+  return Claims(cluster, config, pod).gift(node);
 }
 
 }  // namespace koord::reference

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "koord/api/koordinator/devices.hpp"
 #include "koord/api/types/apps_v1/replica_set.hpp"
 #include "koord/api/types/apps_v1/stateful_set.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
@@ -22,6 +23,7 @@
 #include "koord/api/types/core_v1/replication_controller.hpp"
 #include "koord/api/types/core_v1/service.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
+#include "koord/api/types/scheduling_v1alpha1/device.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/storage_v1/csi_driver.hpp"
@@ -31,7 +33,15 @@
 #include "koord/api/types/storage_v1/volume_attachment.hpp"
 #include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
 
-// Of the tree it includes koord/api and koord/base alone, so that it shares no mistake with the engine.
+namespace koord::api {
+struct AllocationResult;
+struct DeviceClass;
+struct ResourceClaim;
+struct ResourceSlice;
+}  // namespace koord::api
+
+// Of the tree it includes koord/api, koord/base and koord/cel alone, so that it shares no mistake with the
+// engine.
 namespace koord::reference {
 
 template <class T>
@@ -65,6 +75,15 @@ struct Cluster {
   ByKey<api::NodeMetric> node_metrics;
   ByKey<api::Reservation> reservations;
   ByKey<api::NodeResourceTopology> topologies;
+  ByKey<api::Device> devices;
+  ByKey<api::ResourceSlice> slices;
+  ByKey<api::DeviceClass> device_classes;
+  ByKey<api::ResourceClaim> resource_claims;  // as they are written
+  /// By the claim's key: what was decided for it and is not written yet.
+  ByKey<api::AllocationResult> assumed_devices;
+  /// The last Device of nodes that had one since the scheduler started; nullptr: none, but there was a pod
+  /// that was given devices.
+  ByKey<api::Device> once_devices;
   /// Nodes that were chosen for reservations which do not say so yet, by uid.
   std::map<std::string, std::string> placed;
   /// When pods were assumed, by key, of those in `pods` that do not say since when they are scheduled.
@@ -98,6 +117,25 @@ struct NumaArgs {
   std::string bind = "FullPCPUs";         // of pods that say no policy; "": they are not bound
   bool most = false, zones_most = false;  // MostAllocated, of nodes and of memory nodes
   std::map<std::string, std::int64_t> resources = {{"cpu", 1}, {"memory", 1}};
+};
+
+/// The arguments of Koordinator's DeviceShare, with its defaults.
+struct DeviceArgs {
+  bool most = false;  // MostAllocated
+  std::map<std::string, std::int64_t> weights = {{std::string(api::kGpuMemoryRatio), 1},
+                                                 {std::string(api::kGpuMemory), 1},
+                                                 {std::string(api::kRdma), 1},
+                                                 {std::string(api::kFpga), 1}};
+  std::vector<std::pair<std::string, std::string>> unshared;  // vendor and model
+  std::set<std::string> template_resources = {std::string(api::kNpuCore)};
+  api::GpuShareTemplates templates;
+};
+
+/// Kubernetes' gates of resource claims, with the defaults of 1.35.
+struct ClaimGates {
+  bool partitions = false;  // DRAPartitionableDevices
+  bool shares = false;      // DRAConsumableCapacity
+  bool taints = false;      // DRADeviceTaints
 };
 
 struct Rejection {
@@ -147,6 +185,8 @@ struct Config {
   bool ignore_preferred_terms_of_existing_pods = false;
   LoadArgs load;
   NumaArgs numa;
+  DeviceArgs devices;
+  ClaimGates claim_gates;
   std::set<std::string> unreserved_resources;  // that Reservation does not look at
   std::optional<Extended> extended;
 };
@@ -191,6 +231,19 @@ struct NumaWritten {
 /// Absent: nothing is written.
 std::optional<NumaWritten> numa_written(const Cluster& cluster, const Config& config, const api::Pod& pod,
                                         const api::Node& node);
+
+/// What DeviceShare gives a pod that goes to this node, by type; none: it has no say.
+struct DeviceGift {
+  std::string refused;  // Reserve fails with it
+  std::map<std::string, std::vector<api::AllocatedDevice>> devices;
+};
+DeviceGift device_gift(const Cluster& cluster, const Config& config, const api::Pod& pod,
+                       const api::Node& node);
+
+/// What DynamicResources gives the claims of a pod that goes to this node, by key: those that have nothing
+/// yet. Names of shares and configuration are left out.
+ByKey<api::AllocationResult> claims_gift(const Cluster& cluster, const Config& config, const api::Pod& pod,
+                                         const api::Node& node);
 
 struct Preemption {
   struct Candidate {

@@ -512,6 +512,20 @@ TEST_CASE("a kind without a definition counts as empty, and is followed when its
   CHECK(w.changes() == "-n1 ");
 }
 
+TEST_CASE("who lacks the right to follow a kind is told what to do") {
+  World w;
+  auto pods = w.set.informer<Pod>(w.client);
+  w.server.answer = [](const net::Request&) { return test::status_response(403, "Forbidden"); };
+  w.set.start();
+  w.loop.settle();
+  const std::string said =
+      ": grant the right to list and watch them (koord manifests roles prints what a role needs)";
+  CHECK(pods.status().last_error.starts_with("forbidden: "));
+  CHECK(pods.status().last_error.ends_with(said));
+  CHECK(w.log.contains(said));
+  CHECK_FALSE(pods.synced());
+}
+
 TEST_CASE("failures are logged, with the informer's name") {
   World w;
   w.refuses = true;

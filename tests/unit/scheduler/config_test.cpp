@@ -234,7 +234,7 @@ TEST_CASE("the order of filters and the weights of scores") {
   const std::string kFilters = "NodeUnschedulable NodeName TaintToleration NodeAffinity NodePorts" + kLast;
   const std::string kScores =
       "TaintToleration=3 NodeAffinity=2 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 "
-      "InterPodAffinity=2 "
+      "InterPodAffinity=2 DynamicResources=2 "
       "NodeResourcesBalancedAllocation=1 ImageLocality=1";
   const Order kCases[] = {
       {"", kFilters, kScores},
@@ -246,11 +246,12 @@ TEST_CASE("the order of filters and the weights of scores") {
       {"profiles:\n- plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}\n",
        "NodeUnschedulable NodeName TaintToleration NodePorts" + kLast,
        "TaintToleration=3 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 InterPodAffinity=2 "
+       "DynamicResources=2 "
        "NodeResourcesBalancedAllocation=1 "
        "ImageLocality=1"},
       {"profiles:\n- plugins: {multiPoint: {enabled: [{name: NodeAffinity, weight: 7}]}}\n", kFilters,
        "TaintToleration=3 NodeAffinity=7 NodeResourcesFit=1 VolumeBinding=1 PodTopologySpread=2 "
-       "InterPodAffinity=2 "
+       "InterPodAffinity=2 DynamicResources=2 "
        "NodeResourcesBalancedAllocation=1 "
        "ImageLocality=1"},
       {"profiles:\n- plugins: {score: {disabled: [{name: TaintToleration}], enabled: [{name: "
@@ -258,6 +259,7 @@ TEST_CASE("the order of filters and the weights of scores") {
        "weight: 5}]}}\n",
        kFilters,
        "NodeResourcesFit=5 NodeAffinity=2 VolumeBinding=1 PodTopologySpread=2 InterPodAffinity=2 "
+       "DynamicResources=2 "
        "NodeResourcesBalancedAllocation=1 "
        "ImageLocality=1"},
   };
@@ -331,6 +333,9 @@ TEST_CASE("profiles that cannot be made") {
        "\"Nonsense\" does not exist"},
       {"wrong point", "profiles:\n- plugins: {filter: {enabled: [{name: PrioritySort}]}}\n",
        "plugin \"PrioritySort\" does not extend FilterPlugin plugin"},
+      {"preparation that upstream's has not",
+       "profiles:\n- plugins: {preScore: {enabled: [{name: DynamicResources}]}}\n",
+       "plugin \"DynamicResources\" does not extend PreScorePlugin plugin"},
       {"twice", "profiles:\n- plugins: {filter: {enabled: [{name: NodeName}, {name: NodeName}]}}\n",
        "plugin \"NodeName\" already registered as \"FilterPlugin\""},
       {"no queue sort", "profiles:\n- plugins: {queueSort: {disabled: [{name: '*'}]}}\n",
@@ -356,14 +361,13 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
     const char* last_filters;
     const char* post_filters;
   };
-  const std::string kOthers = "DynamicResources";
   const Shipped kFiles[] = {
-      {"scheduler/chart-v1.8.0.yaml", kOthers + " DeviceShare",
-       "Reservation LoadAwareScheduling NodeNUMAResource SchedulingHint",
-       "Reservation Coscheduling ElasticQuota"},
-      {"scheduler/manifest-v1.8.yaml", kOthers + " DeviceShare",
-       "LoadAwareScheduling NodeNUMAResource Reservation SchedulingHint",
-       "Reservation Coscheduling ElasticQuota DefaultPreemption"},
+      {"scheduler/chart-v1.8.0.yaml", "",
+       "Reservation LoadAwareScheduling NodeNUMAResource DeviceShare SchedulingHint",
+       "DynamicResources Reservation Coscheduling ElasticQuota"},
+      {"scheduler/manifest-v1.8.yaml", "",
+       "LoadAwareScheduling NodeNUMAResource DeviceShare Reservation SchedulingHint",
+       "DynamicResources Reservation Coscheduling ElasticQuota DefaultPreemption"},
   };
   for (const Shipped& shipped : kFiles) {
     INFO(shipped.file);
@@ -393,8 +397,8 @@ TEST_CASE("the profiles that Koordinator ships are run as far as koord has their
               shipped.last_filters);
     CHECK(names(*profile, profile->scores) ==
           "TaintToleration NodeAffinity NodeResourcesFit VolumeBinding PodTopologySpread InterPodAffinity "
-          "NodeResourcesBalancedAllocation "
-          "ImageLocality LoadAwareScheduling NodeNUMAResource Reservation Coscheduling");
+          "DynamicResources NodeResourcesBalancedAllocation "
+          "ImageLocality LoadAwareScheduling NodeNUMAResource DeviceShare Reservation Coscheduling");
     CHECK(names(*profile, profile->binds) == "Reservation DefaultBinder");
     // Batch resources count in the score, as the file says, and /configz shows it.
     CHECK(api::encode(config).find("kubernetes.io/batch-cpu") != std::string::npos);

@@ -48,10 +48,11 @@ std::vector<std::string> with_config(std::vector<std::string> flags) {
 /// A process of one role on an API server that has one node, a pod (the engine hangs at "hang") and a lease.
 struct Process : koord::test::RoleRig {
   explicit Process(std::vector<std::string> flags = {}, std::string pod_name = "hang",
-                   std::string held_lease = {})
+                   std::string held_lease = {}, std::string forbidden_path = {})
       : RoleRig(scheduler::role(), with_config(std::move(flags))),
         pod(std::move(pod_name)),
-        lease(std::move(held_lease)) {
+        lease(std::move(held_lease)),
+        forbidden(std::move(forbidden_path)) {
     server.answer = [this](const net::Request& request) { return answer(request); };
     plugins.assign(scheduling::plugin_table().begin(), scheduling::plugin_table().end());
     plugins.push_back(&kHanging);
@@ -74,6 +75,7 @@ struct Process : koord::test::RoleRig {
       lease_writes += request.method != "GET";
       return json_response(200, lease);
     }
+    if (!forbidden.empty() && has(forbidden)) return status_response(403, "Forbidden", "not for you");
     if (has("sendInitialEvents")) return status_response(422, "Invalid");
     if (has("watch=")) return json_response(200, "");
     const auto list = [](std::string_view kind, const std::string& item) {
@@ -100,6 +102,7 @@ struct Process : koord::test::RoleRig {
   Hang hang;
   std::string pod;
   std::string lease;
+  std::string forbidden;  // part of the path that it may not read
   int lease_writes = 0;
   std::vector<const scheduling::PluginEntry*> plugins;
 };
@@ -133,6 +136,19 @@ TEST_CASE("--controller-plugins says whose controllers run") {
   process.wait_for_attempt();
   CHECK(told.started == (runs ? 1 : 0));
   CHECK(told.synced == 1);
+}
+
+TEST_CASE("a scheduler that may not read something is not ready, and says what it waits for") {
+  Process lacks({}, "p", {}, "/persistentvolumeclaims");
+  for (int i = 0; i < 20; ++i) lacks.loop.advance(1s);
+  const net::Response said = lacks.health.answer(runtime::HealthChecks::readyz, {}, "");
+  CHECK(said.status == 500);
+  CHECK_THAT(said.body,
+             Catch::Contains("the informers have not synced: persistentvolumeclaims: forbidden: ") &&
+                 Catch::Contains("not for you") &&
+                 Catch::Contains(": grant the right to list and watch them"));
+  lacks.forbidden.clear();
+  CHECK(lacks.run_until([&] { return lacks.probe(runtime::HealthChecks::readyz) == 200; }));
 }
 
 TEST_CASE("nothing of a plugin runs while another process leads") {
@@ -265,12 +281,12 @@ TEST_CASE("gates that koord cannot honour are named in a warning") {
   koord::test::RoleRig rig(scheduler::role(), {"--write-config-to=/dev/null"});
   REQUIRE(rig.gates
               .set("OpportunisticBatching=false,SchedulerPopFromBackoffQ=false,SchedulerQueueingHints=true,"
-                   "ResizePod=true,PriorityTransformer=true,DynamicSchedulerCheck=false")
+                   "LazyReservationRestore=true,PriorityTransformer=true,DynamicSchedulerCheck=false")
               .has_value());
   rig.start(make_role(rig.context, scheduling::plugin_table()));
   CHECK(rig.captured.contains("feature gates have no effect in this version"));
-  CHECK(rig.captured.contains(
-      "OpportunisticBatching=false, ResizePod=true (Without effect yet: of DeviceShare.)"));
+  CHECK(rig.captured.contains("OpportunisticBatching=false"));
+  CHECK(rig.captured.contains("LazyReservationRestore=true (Without effect: "));
   for (const char* honoured : {"SchedulerPopFromBackoffQ", "PriorityTransformer", "DynamicSchedulerCheck"})
     CHECK_FALSE(rig.captured.contains(honoured));
 }

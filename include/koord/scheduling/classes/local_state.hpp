@@ -151,6 +151,7 @@ class LocalState {
 
   bool changed_rows(std::vector<Row>& rows) const;
   bool versions_changed();
+  void fetch(std::span<const Row> rows) const;
   void judge_rows(std::span<const Row> rows);
   void weigh(std::span<const Row> rows);
   void rank(std::span<const Row> rows);

@@ -77,7 +77,8 @@ struct Skipped {
 /// A plugin keeps it out of the queue; only to be told.
 struct Gated {
   std::string message = {};
-  bool unschedulable = false;  // as a pod for which there is no node
+  bool unschedulable = false;           // as a pod for which there is no node
+  std::optional<Symbol> nominate = {};  // as above
 };
 /// The extenders; the attempt goes on when they have answered. No question: there is no room to ask yet.
 struct Ask {

@@ -58,9 +58,6 @@ struct PluginEntry {
   std::string_view name;
   const ArgsType* args = nullptr;  // nullptr: takes none
   std::string_view gate = {};      // the feature gate that it needs; empty: none
-  /// It only refuses what the plugin of this name would judge: a profile counts that one as missing all the
-  /// same.
-  bool stand_in = false;
   /// nullptr: koord does not have the plugin yet; its arguments are read and checked all the same.
   Result<std::unique_ptr<Plugin>> (*make)(const Args& args, const PluginContext& context) = nullptr;
 };

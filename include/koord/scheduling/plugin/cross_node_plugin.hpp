@@ -66,6 +66,8 @@ class CrossNodeScorePlugin {
                          FewScores& /*out*/) {
     return false;
   }
+  /// Whether kube-scheduler's plugin is named at preScore, too; pre_score() is asked in any case.
+  virtual bool is_named_at_pre_score() const { return true; }
   /// kube-scheduler's PreScore, in each cycle that comes so far, with all rows that will be scored,
   /// ascending. False: the plugin has no say in this cycle and is not asked again.
   virtual bool pre_score(PodState& state, const PodInfo& pod, const NodeTable& nodes,

@@ -77,6 +77,8 @@ class Placements {
   /// Also of one that has a place, which counts on its row then. nullptr: nobody asks the nodes about it (a
   /// plugin does not admit it).
   virtual const PodAttempt* ask(const api::Pod& pod) = 0;
+  /// The same whether it is admitted or not.
+  virtual const PodAttempt* ask_of_nodes(const api::Pod& pod) = 0;
   /// From now on the pod, which is none of the group, does not count on the row, until it is brought back,
   /// which it is with the end of the trial. While any is set aside nothing can come of the trial.
   virtual void set_aside(Row row, const PodInfo& pod) = 0;

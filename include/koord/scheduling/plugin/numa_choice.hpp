@@ -17,6 +17,10 @@ enum class NumaPolicy : std::uint8_t {
   restricted,        // only what all providers prefer
   single_numa_node,  // only one memory node
 };
+/// Pods may be refused by it.
+constexpr bool is_strict(NumaPolicy policy) {
+  return policy == NumaPolicy::restricted || policy == NumaPolicy::single_numa_node;
+}
 /// BestEffort, Restricted, SingleNUMANode; everything else is none.
 NumaPolicy parse_numa_policy(std::string_view text);
 std::string_view to_string(NumaPolicy policy);  // "" for none

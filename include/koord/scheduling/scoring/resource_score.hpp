@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "koord/scheduling/plugin/plugin.hpp"
@@ -30,6 +32,16 @@ class ResourceScorer {
   ResourceScorer(Strategy strategy, std::vector<Resource> resources, std::vector<Point> shape = {})
       : strategy_(strategy), resources_(std::move(resources)), shape_(std::move(shape)) {}
 
+  struct Room {
+    std::int64_t there = 0, used = 0;
+  };
+  /// What there is on a row of a scalar resource that the node does not list: nothing, if nobody knows of
+  /// any.
+  using Elsewhere = std::function<Room(ResourceId, Row)>;
+  /// From now on this counts, too, for pods that ask for such a resource.
+  void look_elsewhere(Elsewhere elsewhere) { elsewhere_ = std::move(elsewhere); }
+  bool has_scalars() const;
+
   /// What the pod adds, in the order of the resources. All but `balanced` count containers without a request
   /// with the defaults of Requests::nonzero_cpu and nonzero_memory, on the node too.
   std::vector<std::int64_t> requests(const PodInfo& pod) const;
@@ -42,6 +54,7 @@ class ResourceScorer {
                      std::span<const std::int64_t> weights) const;
 
  private:
+  bool looks_elsewhere(std::span<const std::int64_t> requests) const;
   /// Whose sums count for a resource.
   ResourceId counted(ResourceId resource) const;
   std::int64_t part(std::int64_t used, std::int64_t capacity) const;
@@ -49,6 +62,7 @@ class ResourceScorer {
   Strategy strategy_;
   std::vector<Resource> resources_;
   std::vector<Point> shape_;
+  Elsewhere elsewhere_;
 };
 
 /// The height of a line over utilizations, of at least one point; level beyond its ends.

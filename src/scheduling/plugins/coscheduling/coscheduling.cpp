@@ -14,6 +14,7 @@
 #include "koord/scheduling/plugin/network_topology.hpp"
 #include "scheduling/plugins/coscheduling/control/controller.hpp"
 #include "scheduling/plugins/coscheduling/describe.hpp"
+#include "scheduling/plugins/coscheduling/topology/rank.hpp"
 
 namespace koord::scheduling {
 
@@ -44,16 +45,18 @@ Coscheduling::Coscheduling(const CoschedulingArgs& args, const PluginContext& co
 }
 
 /// By the network's topology.
-std::optional<Coscheduling::Gathered> Coscheduling::gather(Group& group, Member& leader, Placements& places) {
+std::optional<Coscheduling::Gathered> Coscheduling::gather(Group& group, Member& leader, Placements& places,
+                                                           Costs costs) {
   const api::NetworkTopologySpec* const spec = aware_ ? book_.topology(group) : nullptr;
   if (spec == nullptr) return std::nullopt;
   if (topology_ != nullptr && topology_->there())
-    return gathering_->place(*spec, book_.pending(group), leader, places);
+    return gathering_->place(*spec, book_.pending(group), leader, places, costs);
   Diagnosis why{.nodes = nodes_.nodes(), .prefilter_message = std::string(kNoTopology)};
   if (topology_ != nullptr && !topology_->wrong().empty())
     why.prefilter_message += fmt::format(": ClusterNetworkTopology {}: {}",
                                          api::ClusterNetworkTopology::kName, topology_->wrong());
   Gathered none{{StatusCode::unschedulable, fit_error(why)}, &leader};
+  none.hopeless = true;
   places.refuse(*leader.pod, std::move(why));
   return none;
 }
@@ -62,7 +65,6 @@ Coscheduling::Coscheduling(KoordinatorBook& book, const CoschedulingArgs& args, 
     : GangPlugin(book, context),
       book_(book),
       nodes_(context.nodes),
-      index_(context.index),
       preempts_(args.enable_preemption.value_or(false)),
       preemptor_(context, preemption::JobRule{.breaks_budgets = context.gate(kBreaksBudgets)}, &may_stay) {}
 
@@ -70,14 +72,37 @@ bool Coscheduling::may_enqueue(const PodInfo& pod) const {
   return preemptor_.may_enqueue(pod) && GangPlugin::may_enqueue(pod);
 }
 
-/// Where the profile asks it at PostFilter, and preempts.
-preemption::Preemptor* Coscheduling::preemptor(const Profile& profile) {
-  bool asked = false, by_default = false;
-  for (const auto& p : profile.post_filters) {
-    asked = asked || p.index == index_;
-    by_default = by_default || profile.plugin_name(p.index) == "DefaultPreemption";
-  }
-  return asked && (preempts_ || by_default) ? &preemptor_ : nullptr;
+// The score
+
+struct Coscheduling::Ranks final : PodState {
+  std::vector<std::int64_t> by_row;
+};
+
+std::unique_ptr<PodState> Coscheduling::prepare_cross_node_score(const PodInfo&) {
+  return std::make_unique<Ranks>();
+}
+
+bool Coscheduling::may_score(PodState&, const PodInfo& pod) {
+  return topology_ != nullptr && topology_->there() && !topology::selector_of(pod.pod->metadata).empty();
+}
+
+bool Coscheduling::pre_score(PodState& state, const PodInfo& pod, const NodeTable& nodes,
+                             std::span<const Row> feasible) {
+  topology::rank(*topology_, topology::selector_of(pod.pod->metadata), nodes, feasible,
+                 static_cast<Ranks&>(state).by_row);
+  return true;
+}
+
+void Coscheduling::score(PodState& state, const NodeTable&, std::span<const Row> rows,
+                         std::span<std::int64_t> out) const {
+  const std::vector<std::int64_t>& ranks = static_cast<const Ranks&>(state).by_row;
+  for (std::size_t i = 0; i < rows.size(); ++i) out[i] = ranks[rows[i]];
+}
+
+/// As kube-scheduler's DefaultNormalizeScore, reversed.
+void Coscheduling::normalize(PodState&, std::span<const Row>, std::span<std::int64_t> scores) const {
+  const std::int64_t last = std::ranges::max(scores);
+  for (std::int64_t& score : scores) score = last == 0 ? 100 : 100 - 100 * score / last;
 }
 
 void Coscheduling::change_pod(PodAttempt& attempt, PodChanges& changes) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "koord/scheduling/plugin/cross_node_plugin.hpp"
 #include "koord/scheduling/plugin/service_plugin.hpp"
 #include "scheduling/gangs/gang_plugin.hpp"
 #include "scheduling/plugins/coscheduling/args.hpp"
@@ -16,11 +17,10 @@
 namespace koord::scheduling::coscheduling {
 
 /// Koordinator's front door of the engine for gangs (gangs/gang_plugin.hpp). A strict gang that names a
-/// network topology is placed by it (Gathering). Room is made for any other strict gang as for one, see
-/// Clearing: with enablePreemption, and where the profile has DefaultPreemption.
+/// network topology is placed by it (Gathering). Room is made for any strict gang as for one, see Clearing:
+/// with enablePreemption, and where the profile has DefaultPreemption.
 class Coscheduling final : public gangs::GangPlugin,
-                           public ScorePlugin,
-                           public PreScorePlugin,
+                           public CrossNodeScorePlugin,
                            public PostFilterPlugin,
                            public PostFilterTransformer,
                            public PreBindPlugin,
@@ -33,10 +33,15 @@ class Coscheduling final : public gangs::GangPlugin,
   bool may_enqueue(const PodInfo& pod) const override;
   bool counts_placeholders() const override { return true; }
 
-  // Configurations name it there; it has no say without a topology of the network.
-  Depends score_depends() const override { return Depends::node; }
-  ScorePlugin::Prepared prepare_score(const PodInfo&) override { return {nullptr, true}; }
-  void score(PodState*, const NodeTable&, std::span<const Row>, std::span<std::int32_t>) const override {}
+  // Pods that name a network-topology-selector are near to those that name the same one (Nearness).
+  std::unique_ptr<PodState> prepare_cross_node_score(const PodInfo& pod) override;
+  bool may_score(PodState& state, const PodInfo& pod) override;
+  bool pre_score(PodState& state, const PodInfo& pod, const NodeTable& nodes,
+                 std::span<const Row> feasible) override;
+  void score(PodState& state, const NodeTable& nodes, std::span<const Row> rows,
+             std::span<std::int64_t> out) const override;
+  void normalize(PodState& state, std::span<const Row> rows, std::span<std::int64_t> scores) const override;
+
   /// With enablePreemption a pod that is tried alone is a job of one.
   PostFilterResult post_filter(PodAttempt& attempt, const Diagnosis& diagnosis) override;
   void preempted(const api::Pod& pod, bool all) override { preemptor_.preempted(pod, all); }
@@ -55,13 +60,14 @@ class Coscheduling final : public gangs::GangPlugin,
   std::optional<ServiceAnswer> serve(const ServiceRequest& request) const override;
 
  private:
+  struct Ranks;
   Coscheduling(KoordinatorBook& book, const CoschedulingArgs& args, const PluginContext& context);
-  preemption::Preemptor* preemptor(const Profile& profile) override;
-  std::optional<Gathered> gather(Group& group, Member& leader, Placements& places) override;
+  preemption::Preemptor* preemptor() override { return &preemptor_; }
+  bool preempts_itself() const override { return preempts_; }
+  std::optional<Gathered> gather(Group& group, Member& leader, Placements& places, Costs costs) override;
 
   KoordinatorBook& book_;
   const NodeTable& nodes_;
-  const PluginIndex index_;
   const bool preempts_;
   preemption::Preemptor preemptor_;
   /// Gangs that name a network topology are placed by it; `gathering_` is absent where there can be none.

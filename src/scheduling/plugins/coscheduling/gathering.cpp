@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "koord/api/types/core_v1/pod.hpp"
+#include "scheduling/plugins/coscheduling/topology/rank.hpp"
 
 namespace koord::scheduling::coscheduling {
 
@@ -30,11 +31,6 @@ auto order(const Member& member) {
   const auto index = api::network_topology_index(member.pod->metadata);
   return std::tuple(!index || *index < 0, index && *index >= 0 ? *index : 0,
                     std::string_view(member.pod->metadata.name), std::string_view(member.key));
-}
-
-std::string_view selector_of(const Member& member) {
-  const Symbol* const selector = member.pod->metadata.annotations.find(api::kNetworkTopologySelector);
-  return selector != nullptr ? selector->view() : std::string_view();
 }
 
 }  // namespace
@@ -78,9 +74,9 @@ Gathering::Outcome Gathering::look(std::vector<Member*>& members, Placements& pl
 }
 
 Gathering::Outcome Gathering::place(const api::NetworkTopologySpec& spec, std::vector<Member*> members,
-                                    Member& leader, Placements& places) {
+                                    Member& leader, Placements& places, gangs::GangPlugin::Costs costs) {
   topology::Wishes wishes = topology::read_wishes(spec, network_.layers());
-  complain(wishes, leader);
+  if (costs.empty()) complain(wishes, leader);
   std::ranges::sort(members, {}, [](const Member* member) { return order(*member); });
   if (Outcome outcome = look(members, places); !outcome.status.ok()) return outcome;
   if (std::ranges::find(members, &leader) == members.end())
@@ -88,9 +84,11 @@ Gathering::Outcome Gathering::place(const api::NetworkTopologySpec& spec, std::v
         {StatusCode::unschedulable, "pod is not waiting to be scheduled"}, &leader, 0, {}, members.front()};
   wishes.ask.pods = static_cast<std::int64_t>(members.size());
   topology::Counters& counters = count(wishes.ask, rooms_);
-  const std::vector<std::int64_t> existing = network_.existing(selector_of(*members.front()));
+  const std::vector<std::int64_t> existing =
+      network_.existing(topology::selector_of(members.front()->pod->metadata));
+  const std::vector<std::int64_t> cheap = scores(costs);
   for (int left = kTries; left > 0 && !wishes.impossible; --left) {
-    const auto plan = topology::solve(network_.tree(), wishes.ask, {counters.offers(), existing, {}});
+    const auto plan = topology::solve(network_.tree(), wishes.ask, {counters.offers(), existing, cheap});
     if (!plan) break;
     std::size_t next = 0;
     bool all = true;
@@ -110,11 +108,23 @@ Gathering::Outcome Gathering::place(const api::NetworkTopologySpec& spec, std::v
     if (all) return {};
     places.roll_back(0);
   }
-  return nowhere(wishes, counters, leader, places);
+  return nowhere(wishes, counters, leader, places, !costs.empty());
 }
 
+/// The more the less a domain costs.
+std::vector<std::int64_t> Gathering::scores(gangs::GangPlugin::Costs costs) const {
+  std::vector<std::int64_t> all;
+  if (costs.empty()) return all;
+  const Tree& tree = network_.tree();
+  all.resize(tree.size());
+  for (Row row = 0; row < costs.size(); ++row)
+    for (Tree::Id id = network_.leaf(row); id != Tree::kNone; id = tree[id].parent) all[id] -= costs[row];
+  return all;
+}
+
+/// `again`: it has been refused already.
 Gathering::Outcome Gathering::nowhere(const topology::Wishes& wishes, const topology::Counters& counters,
-                                      Member& leader, Placements& places) const {
+                                      Member& leader, Placements& places, bool again) const {
   std::vector<Tree::Id> domains;
   if (!wishes.impossible) domains = network_.tree().of_layer(wishes.ask.gather);
   std::ranges::stable_sort(domains, std::ranges::greater(),
@@ -127,14 +137,18 @@ Gathering::Outcome Gathering::nowhere(const topology::Wishes& wishes, const topo
   Diagnosis why{.nodes = nodes.nodes,
                 .prefilter_message = message(wishes, counters, domains, nodes),
                 .rejectors = nodes.rejectors};
-  Outcome outcome{{StatusCode::unschedulable, fit_error(why)}, &leader};
+  // In what is said of the whole gang Koordinator has it as each node's reason.
+  Outcome outcome{{StatusCode::unschedulable,
+                   fit_error({.nodes = nodes.nodes, .reasons = {{why.prefilter_message, nodes.nodes}}})},
+                  &leader};
+  outcome.hopeless = wishes.impossible;
   for (std::size_t i = 0; i < std::min(domains.size(), kNamed); ++i)
     outcome.tried.push_back(sentence(wishes, counters, domains[i]));
   if (domains.size() > kNamed)
     outcome.tried.push_back(fmt::format("{} more domains of {} have no more room than that.",
                                         domains.size() - kNamed,
                                         network_.layers().all[wishes.ask.gather].name));
-  places.refuse(*leader.pod, std::move(why));
+  if (!again) places.refuse(*leader.pod, std::move(why));
   return outcome;
 }
 

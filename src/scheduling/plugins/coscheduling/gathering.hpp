@@ -29,16 +29,18 @@ class Gathering {
 
   /// All members or none, in the order of their index (network-topology-index), then by name, onto nodes that
   /// are neighbours in this order. Of a rejection the leader, or who failed, has been refused in `places`;
-  /// what was placed until then is still there. The network is there().
+  /// what was placed until then is still there. The network is there(). `costs`: as GangPlugin::gather() has
+  /// them; of domains that are as good but for that the one that costs less is taken.
   Outcome place(const api::NetworkTopologySpec& spec, std::vector<Member*> members, Member& leader,
-                Placements& places);
+                Placements& places, gangs::GangPlugin::Costs costs = {});
 
  private:
   using Room = Placements::Room;
   Outcome look(std::vector<Member*>& members, Placements& places);
   topology::Counters& count(const topology::Ask& ask, const std::vector<Room>& rooms);
+  std::vector<std::int64_t> scores(gangs::GangPlugin::Costs costs) const;
   Outcome nowhere(const topology::Wishes& wishes, const topology::Counters& counters, Member& leader,
-                  Placements& places) const;
+                  Placements& places, bool again) const;
   std::string message(const topology::Wishes& wishes, const topology::Counters& counters,
                       const std::vector<topology::Tree::Id>& domains, const Diagnosis& nodes) const;
   std::string sentence(const topology::Wishes& wishes, const topology::Counters& counters,

@@ -414,18 +414,36 @@ void QuotaBook::pod_left(const api::Pod& pod) {
   pods_.erase(found);
 }
 
-void QuotaBook::reserve(const api::Pod& pod) {
+/// nullptr: this very pod is not counted.
+QuotaBook::Known* QuotaBook::known_of(const api::Pod& pod) {
   const auto found = pods_.find(pod_key(pod));
-  if (found == pods_.end() || found->second.pod->metadata.uid != pod.metadata.uid) return;
-  found->second.reserved = true;
-  assign(found->second);
+  const bool is = found != pods_.end() && found->second.pod->metadata.uid == pod.metadata.uid;
+  return is ? &found->second : nullptr;
+}
+
+void QuotaBook::reserve(const api::Pod& pod) {
+  Known* const known = known_of(pod);
+  if (known == nullptr) return;
+  known->reserved = true;
+  assign(*known);
 }
 
 void QuotaBook::unreserve(const api::Pod& pod) {
-  const auto found = pods_.find(pod_key(pod));
-  if (found == pods_.end() || found->second.pod->metadata.uid != pod.metadata.uid) return;
-  found->second.reserved = false;
-  assign(found->second);
+  Known* const known = known_of(pod);
+  if (known == nullptr) return;
+  known->reserved = false;
+  assign(*known);
+}
+
+void QuotaBook::set_aside(const api::Pod& pod) {
+  if (Known* const known = known_of(pod); known != nullptr && known->place.tree != nullptr)
+    known->place.tree->assign_pod(known->id, false);
+}
+
+void QuotaBook::bring_back(const api::Pod& pod) {
+  Known* const known = known_of(pod);
+  if (known != nullptr && known->place.tree != nullptr)
+    known->place.tree->assign_pod(known->id, known->reserved || !known->pod->spec.node_name.empty());
 }
 
 }  // namespace koord::scheduling::elastic_quota

@@ -60,6 +60,10 @@ class QuotaBook final : public ClusterObserver {
   /// It is on its way to a node; what it asks for is used.
   void reserve(const api::Pod& pod);
   void unreserve(const api::Pod& pod);
+  /// For as long as something is tried: what a pod that is on a node, or on its way there, uses is free,
+  /// until it is brought back. Nobody hears of it.
+  void set_aside(const api::Pod& pod);
+  void bring_back(const api::Pod& pod);
   /// Counted, and where; without a tree: it is not.
   Place counted_in(const api::Pod& pod) const;
   /// Where this very object is counted, with what; nullptr: it is not, or another one of the pod is. Until
@@ -122,6 +126,7 @@ class QuotaBook final : public ClusterObserver {
   void move(Known& known, Place to);
   void count(Known& known);
   void assign(Known& known);
+  Known* known_of(const api::Pod& pod);
   void told_less(Place place) const;
   std::vector<std::string> path_of(const std::string& name) const;
   bool is_ignored(const api::Pod& pod) const;

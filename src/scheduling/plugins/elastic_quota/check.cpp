@@ -63,6 +63,14 @@ std::optional<Refusal> refusal(QuotaTree& tree, QuotaId quota, const Amounts& re
   return std::nullopt;
 }
 
+void add(Amounts& all, const Amount& more) {
+  const auto known = std::ranges::find(all, more.resource, &Amount::resource);
+  if (known != all.end())
+    known->amount += more.amount;
+  else
+    all.push_back(more);
+}
+
 Amounts counted(const QuotaTree& tree, QuotaId quota, const Amounts& requests) {
   Amounts all;
   for (const Amount& asked : requests)

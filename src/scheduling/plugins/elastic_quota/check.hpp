@@ -35,6 +35,9 @@ std::optional<std::int64_t> use_limit(QuotaTree& tree, QuotaId quota, ResourceId
 std::optional<Refusal> refusal(QuotaTree& tree, QuotaId quota, const Amounts& requests, bool preemptible,
                                CheckRules rules, const Amounts& freed = {});
 
+/// To what there is of the resource.
+void add(Amounts& all, const Amount& more);
+
 /// What of the requests counts in the quota.
 Amounts counted(const QuotaTree& tree, QuotaId quota, const Amounts& requests);
 

@@ -16,6 +16,7 @@
 #include "scheduling/plugins/elastic_quota/control/controller.hpp"
 #include "scheduling/plugins/elastic_quota/describe.hpp"
 #include "scheduling/plugins/elastic_quota/explain.hpp"
+#include "scheduling/plugins/elastic_quota/kept_room.hpp"
 #include "scheduling/plugins/elastic_quota/news.hpp"
 #include "scheduling/plugins/elastic_quota/revoke.hpp"
 #include "scheduling/plugins/elastic_quota/waiters.hpp"
@@ -74,6 +75,7 @@ class ElasticQuota final : public Plugin,
         book_(context.shared.get<QuotaBook>(context, args)),
         tells_(!book_.has_listener()),
         waiters_(context.shared.get<QuotaWaiters>(context, book_, rules_.by_runtime)),
+        kept_room_(context.shared.get<KeptRoom>(book_, context.nominator)),
         full_(context.verdicts.intern({context.index, false, {"Insufficient quotas"}})),
         preemptor_(context, kAllNodes, *this) {}
 
@@ -103,7 +105,8 @@ class ElasticQuota final : public Plugin,
     const Amounts requests = book_.requests(*pod.pod);
     const bool preemptible = api::is_preemptible(pod.pod->metadata);
     const AsIfCreated created(place, requests, preemptible);
-    const auto why = refusal(*place.tree, place.quota, requests, preemptible, rules_);
+    auto why = refusal(*place.tree, place.quota, requests, preemptible, rules_);
+    if (!why) why = refusal(*place.tree, place.quota, requests, preemptible, rules_, less_kept(pod, place));
     return {explain_quota(book_, place, why, rules_), why.has_value()};
   }
 
@@ -117,6 +120,7 @@ class ElasticQuota final : public Plugin,
     const auto also = [&](std::optional<WallTime> at) {
       if (at && (!soonest || *at < *soonest)) soonest = at;
     };
+    also(kept_room_.next_time());
     if (news_) also(news_->next_time());
     if (over_use_) also(over_use_->next_time());
     return soonest;
@@ -124,6 +128,8 @@ class ElasticQuota final : public Plugin,
   void time_passed(WallTime now, const std::function<void(const ClusterEvent&)>& happened) override {
     const auto is_due = [&](std::optional<WallTime> at) { return at && *at <= now; };
     if (is_due(waiters_.next_time())) waiters_.time_passed(now, happened);
+    if (is_due(kept_room_.next_time()))
+      for (const std::string& quota : kept_room_.time_passed(now)) waiters_.quota_changed(quota);
     if (news_ && is_due(news_->next_time())) news_->time_passed(now);
     if (over_use_ && is_due(over_use_->next_time())) over_use_->time_passed(now);
   }
@@ -185,6 +191,24 @@ class ElasticQuota final : public Plugin,
   std::unique_ptr<preemption::Vacancy> beside(const PodInfo& preemptor) const override {
     return std::make_unique<Without>(*this, preemptor);
   }
+  preemption::Preemptor& preemptor() override { return preemptor_; }
+  Symbol account(const PodInfo& pod) const override {
+    const Place place = book_.place_of(*pod.pod);
+    return place.tree != nullptr ? Symbol(place.tree->name(place.quota)) : Symbol();
+  }
+  void set_aside(const PodInfo& pod) override { book_.set_aside(*pod.pod); }
+  void bring_back(const PodInfo& pod) override { book_.bring_back(*pod.pod); }
+  void keep_for(const std::string& group, std::span<const std::shared_ptr<const api::Pod>> pods) override {
+    kept_room_.keep(group, pods);
+  }
+  /// As of a pod that asks for nothing of what is used.
+  bool holds(const PodInfo& pod) const override {
+    const Place place = book_.place_of(*pod.pod);
+    if (place.tree == nullptr) return true;
+    Amounts nothing;
+    for (ResourceId r = 0; r < place.tree->resources(); ++r) nothing.push_back({r, 0});
+    return !refusal(*place.tree, place.quota, nothing, true, rules_);
+  }
 
  private:
   static constexpr preemption::Sample kAllNodes{100, 0};
@@ -205,13 +229,8 @@ class ElasticQuota final : public Plugin,
    private:
     void change(const PodInfo& pod, int sign) {
       if (place_.tree == nullptr || plugin_.book_.counted_in(*pod.pod) != place_) return;
-      for (const Amount& amount : plugin_.book_.requests(*pod.pod)) {
-        const auto known = std::ranges::find(freed_, amount.resource, &Amount::resource);
-        if (known != freed_.end())
-          known->amount += sign * amount.amount;
-        else
-          freed_.push_back({amount.resource, sign * amount.amount});
-      }
+      for (const Amount& amount : plugin_.book_.requests(*pod.pod))
+        elastic_quota::add(freed_, {amount.resource, sign * amount.amount});
     }
 
     const ElasticQuota& plugin_;
@@ -222,17 +241,37 @@ class ElasticQuota final : public Plugin,
 
   /// Of a pod that is counted there.
   Status judge(const PodInfo& pod, Place place, const Amounts& requests, bool preemptible) {
-    const auto why = refusal(*place.tree, place.quota, requests, preemptible, rules_);
+    auto why = refusal(*place.tree, place.quota, requests, preemptible, rules_);
+    Amounts freed;
+    if (!why) {
+      freed = less_kept(pod, place);
+      if (!freed.empty()) why = refusal(*place.tree, place.quota, requests, preemptible, rules_, freed);
+    }
     if (why) {
       waiters_.refused({place.tree, why->quota});
-      return {StatusCode::unschedulable, message(*pod.pod, place, *why),
-              Symbol(place.tree->name(why->quota))};
+      std::string told = message(*pod.pod, place, *why);
+      if (!freed.empty()) told += fmt::format(", kept for pods whose victims are to go: {}", kept(freed));
+      return {StatusCode::unschedulable, std::move(told), Symbol(place.tree->name(why->quota))};
     }
     if (rules_.parents) return has_parents(place);
     return {};
   }
 
-  bool refused(Place place, const PodInfo& pod, const Amounts& freed) const {
+  /// What of the quota is kept from the pod, as if so much less than nothing were free of it.
+  Amounts less_kept(const PodInfo& pod, Place place) const {
+    Amounts less = kept_room_.kept_from(pod, place);
+    for (Amount& amount : less) amount.amount = -amount.amount;
+    return less;
+  }
+  std::string kept(const Amounts& less) const {
+    Quantities all;
+    for (const Amount& amount : less)
+      all.emplace_back(book_.resource_name(amount.resource), book_.quantity(amount.resource, -amount.amount));
+    return listed(std::move(all));
+  }
+
+  bool refused(Place place, const PodInfo& pod, Amounts freed) const {
+    for (const Amount& amount : less_kept(pod, place)) add(freed, amount);
     return refusal(*place.tree, place.quota, book_.requests(*pod.pod), api::is_preemptible(pod.pod->metadata),
                    rules_, freed)
         .has_value();
@@ -315,6 +354,7 @@ class ElasticQuota final : public Plugin,
   QuotaBook& book_;
   const bool tells_;
   QuotaWaiters& waiters_;
+  KeptRoom& kept_room_;
   const VerdictId full_;
   preemption::Preemptor preemptor_;
   std::optional<QuotaNews> news_;  // where a controller wants them

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
 
@@ -13,7 +14,7 @@ namespace koord::scheduling::gang_scheduling {
 
 namespace {
 
-/// What a gang's name is made of, besides the replica.
+/// What a gang's name is made of; without a workload it is a PodGroup's.
 struct Parts {
   std::string_view workload, group;
 };
@@ -21,6 +22,7 @@ struct Parts {
 Parts parts_of(const Gang& gang) {
   const std::string_view name = gang.name;
   const auto slash = name.find('/');
+  if (slash == std::string_view::npos) return {{}, name};
   const std::string_view rest = name.substr(slash + 1);
   return {name.substr(0, slash), rest.substr(0, rest.find('/'))};
 }
@@ -41,24 +43,40 @@ struct KubeBook::Terms {
   const api::ObjectMeta* meta = nullptr;
   const api::GangPolicy* gang = nullptr;
   std::string_view kind = {};
+  std::string_view near = {};  // Gang::near
 };
 
 KubeBook::KubeBook(const PluginContext& context)
     : GangBook(context),
       workloads_(context.objects.watch<api::Workload>()),
+      pod_groups_(context.objects.watch<api::KubePodGroup>()),
       doors_(context.shared.get<gangs::Doors>()) {
   context.shared.get<gangs::Doors>().kubernetes = true;
+  context.observe(*this);
   context.objects.watch<api::Workload>().on_change(
       [this](const api::Workload* before, const api::Workload* now) {
         if (is_same(before, now)) return;
         const api::ObjectMeta& meta = (now != nullptr ? now : before)->metadata;
         each_of(id_of(meta.namespace_.view(), meta.name + "/"), [this](Gang& gang) { changed_terms(gang); });
       });
+  context.objects.watch<api::KubePodGroup>().on_change(
+      [this](const api::KubePodGroup* before, const api::KubePodGroup* now) {
+        if (is_same(before, now)) return;
+        const api::ObjectMeta& meta = (now != nullptr ? now : before)->metadata;
+        if (Gang* gang = find(id_of(meta.namespace_.view(), meta.name))) changed_terms(*gang);
+      });
+}
+
+void KubeBook::node_changed(Row, const api::Node* before, const api::Node* now) {
+  if (before != nullptr && now != nullptr && before->metadata.labels == now->metadata.labels) return;
+  topology_changed();
 }
 
 std::optional<Symbol> KubeBook::gang_of(const api::Pod& pod) const {
   const api::WorkloadReference* ref = pod.spec.workload_ref.get();
-  if (ref == nullptr || doors_.in_two(pod)) return std::nullopt;
+  const api::PodSchedulingGroup* group = pod.spec.scheduling_group.get();
+  if ((ref == nullptr && group == nullptr) || doors_.in_two(pod)) return std::nullopt;
+  if (group != nullptr) return Symbol(group->pod_group_name);
   const std::string_view replica = ref->pod_group_replica_key;
   return Symbol(fmt::format("{}/{}{}{}", ref->name, ref->pod_group, replica.empty() ? "" : "/", replica));
 }
@@ -66,6 +84,26 @@ std::optional<Symbol> KubeBook::gang_of(const api::Pod& pod) const {
 KubeBook::Terms KubeBook::terms_of(const Gang& gang) const {
   const auto [workload_name, group_name] = parts_of(gang);
   Terms said;
+  if (workload_name.empty()) {
+    const auto found = pod_groups_.find(gang.ns, group_name);
+    said.kind = "PodGroup";
+    if (!found) {
+      said.why = fmt::format("waiting for pod's pod group \"{}\" to appear in scheduling queue", group_name);
+      return said;
+    }
+    said.gang = found->spec.scheduling_policy.gang.get();
+    said.meta = &found->metadata;
+    said.object = found;
+    if (const auto* constraints = found->spec.scheduling_constraints.get();
+        constraints != nullptr && !constraints->topology.empty())
+      said.near = constraints->topology.front().key;
+    if (said.gang == nullptr && !said.near.empty())
+      said.why = fmt::format(
+          "pod group \"{}\" asks for nodes that agree on the label \"{}\" "
+          "(spec.schedulingConstraints.topology), which koord does for the policy \"gang\" alone",
+          group_name, said.near);
+    return said;
+  }
   const auto found = workloads_.find(gang.ns, workload_name);
   said.kind = "Workload";
   if (!found) {
@@ -94,6 +132,7 @@ void KubeBook::read(Gang& gang) {
   gang.strict = !gang.apart;
   gang.min = gang.apart ? 0 : said.gang->min_count;
   gang.total = gang.min;
+  gang.near = said.near;
   gang.wait = kWait;
   gang.policy = api::GangMatchPolicy::waiting_and_running;
   settled(gang, *said.meta, said.kind);

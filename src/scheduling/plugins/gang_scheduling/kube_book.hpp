@@ -1,4 +1,4 @@
-// KubeBook: gangs as Kubernetes' own API has them in 1.35: groups of Workloads.
+// KubeBook: gangs as Kubernetes' own API has them: groups of Workloads (1.35), and PodGroups (from 1.36 on).
 #pragma once
 
 #include <chrono>
@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "koord/api/types/kube_scheduling_v1alpha1/workload.hpp"
+#include "koord/api/types/kube_scheduling_v1beta1/pod_group.hpp"
+#include "koord/scheduling/cluster/cluster_observer.hpp"
 #include "scheduling/gangs/book.hpp"
 #include "scheduling/gangs/doors.hpp"
 
@@ -20,7 +22,7 @@ using gangs::Member;
 /// Both forms are watched; an API server serves one of them, or none. A gang is "NAMESPACE/WORKLOAD/GROUP",
 /// or "NAMESPACE/WORKLOAD/GROUP/REPLICA", or of the later form "NAMESPACE/PODGROUP". Bound pods count for its
 /// minimum. What is told in kube-scheduler's words is so in its plugin of 1.35, or of 1.37.
-class KubeBook final : public GangBook {
+class KubeBook final : public GangBook, private ClusterObserver {
  public:
   /// How long the pods of a gang wait for their permit together; then they are rejected, and the next that
   /// waits begins anew.
@@ -43,8 +45,13 @@ class KubeBook final : public GangBook {
   void read_terms(Gang& gang, const api::Pod& pod) override;
   void read(Gang& gang);
   void changed_terms(Gang& gang);
+  // Which nodes agree on a label may be otherwise then.
+  void pod_added(Row, const PodInfo&) override {}
+  void pod_removed(Row, const PodInfo&) override {}
+  void node_changed(Row row, const api::Node* before, const api::Node* now) override;
 
   const ObjectStore<api::Workload>& workloads_;
+  const ObjectStore<api::KubePodGroup>& pod_groups_;
   const gangs::Doors& doors_;
 };
 

@@ -197,32 +197,32 @@ void TermTable::add(std::vector<Part>& parts, const PodSelectorRef& selector, co
 Counted& TermTable::find(const PodSelectorRef& selector, const Symbol& key, Counts of) {
   const std::uint32_t id = selector->id();
   if (by_selector_.size() <= id) by_selector_.resize(id + 1);
-  std::vector<Counted*>& all = by_selector_[id];
-  bool observed = false;
-  for (Counted* c : all) {
-    if (c->of == of && c->key->name() == key) return *c;
-    observed = observed || c->of == Counts::selected;
-  }
+  const auto [it, added] = by_name_.try_emplace({id, of, key}, nullptr);
+  if (!added) return *it->second;
+  OfSelector& mine = by_selector_[id];
   auto made = std::make_unique<Counted>(Counted{selector, topology_.key(key), of, {}, ++serials_});
+  made->place = static_cast<std::uint32_t>(mine.all.size());
   if (observed_keys_[key]++ == 0) made->key->observe(*this);
   if (of == Counts::selected) {
-    if (!observed) selector->observe(*this);
+    if (mine.selected++ == 0) selector->observe(*this);
     selector->each_row([&](Row row, PodCount n) { made->counts.add(made->key->domain(row), n.all); });
   } else {
     version_ = ++serials_;
     if (of == Counts::repelling) ++repelling_keys_[key];
   }
-  ++counted_;
-  all.push_back(made.release());
-  return *all.back();
+  mine.all.push_back(made.get());
+  return *(it->second = made.release());
 }
 
 void TermTable::release(Counted& counted) {
   const std::unique_ptr<Counted> gone(&counted);
-  std::vector<Counted*>& all = by_selector_[counted.selector->id()];
-  std::erase(all, &counted);
-  if (all.empty()) all = {};
   const Symbol key = counted.key->name();
+  OfSelector& mine = by_selector_[counted.selector->id()];
+  Counted* const last = mine.all.back();
+  mine.all[last->place = counted.place] = last;
+  mine.all.pop_back();
+  if (mine.all.empty()) mine.all = {};
+  by_name_.erase({counted.selector->id(), counted.of, key});
   const auto drop = [&](auto& keys) {
     const auto it = keys.find(key);
     if (--it->second != 0) return false;
@@ -231,13 +231,11 @@ void TermTable::release(Counted& counted) {
   };
   if (drop(observed_keys_)) counted.key->forget(*this);
   if (counted.of == Counts::selected) {
-    if (std::none_of(all.begin(), all.end(), [](const Counted* c) { return c->of == Counts::selected; }))
-      counted.selector->forget(*this);
+    if (--mine.selected == 0) counted.selector->forget(*this);
   } else {
     version_ = ++serials_;
     if (counted.of == Counts::repelling) drop(repelling_keys_);
   }
-  --counted_;
 }
 
 void TermTable::carry(Row row, const PodInfo& pod, std::int64_t sign) {
@@ -250,7 +248,7 @@ void TermTable::carry(Row row, const PodInfo& pod, std::int64_t sign) {
 }
 
 void TermTable::selection_changed(const PodSelector& selector, Row row, PodCount by) {
-  for (Counted* c : by_selector_[selector.id()])
+  for (Counted* c : of_selector(selector))
     if (c->of == Counts::selected) c->counts.add(c->key->domain(row), by.all);
 }
 

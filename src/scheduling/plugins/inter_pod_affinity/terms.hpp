@@ -38,6 +38,7 @@ struct Counted {
   /// Of no other one, ever.
   std::uint64_t serial = 0;
   std::uint32_t users = 0;
+  std::uint32_t place = 0;  // among those of its selector
 };
 
 /// Holds it for as long as somebody reads it.
@@ -126,7 +127,7 @@ class TermTable final : public ClusterObserver, public SelectionObserver, public
   std::shared_ptr<const AffinityTerms> of(const PodInfo& pod);
   /// The counts of a selector, of all keys and kinds.
   std::span<Counted* const> of_selector(const PodSelector& selector) const {
-    return selector.id() < by_selector_.size() ? std::span<Counted* const>(by_selector_[selector.id()])
+    return selector.id() < by_selector_.size() ? std::span<Counted* const>(by_selector_[selector.id()].all)
                                                : std::span<Counted* const>();
   }
   /// Another number whenever there are other Counted of pods' own terms than before.
@@ -143,13 +144,30 @@ class TermTable final : public ClusterObserver, public SelectionObserver, public
   void domain_changed(const TopologyKey& key, Row row, DomainId from, DomainId to) override;
 
   std::size_t terms() const { return terms_.size(); }
-  std::size_t counted() const { return counted_; }
+  std::size_t counted() const { return by_name_.size(); }
 
  private:
   friend AffinityTerms;
   friend CountedRef;
   using Part = AffinityTerms::Part;
   using Term = AffinityTerms::Term;
+
+  /// One pod may have ten thousand terms of one selector: none is looked for among all of them.
+  struct Name {
+    std::uint32_t selector;
+    Counts of;
+    Symbol key;
+    friend bool operator==(const Name&, const Name&) = default;
+  };
+  struct NameHash {
+    std::size_t operator()(const Name& name) const noexcept {
+      return name.key.hash() * 31 + name.selector * 4 + static_cast<std::size_t>(name.of);
+    }
+  };
+  struct OfSelector {
+    std::vector<Counted*> all = {};
+    std::uint32_t selected = 0;  // of Counts::selected
+  };
 
   std::shared_ptr<const AffinityTerms> read(const api::Pod& pod);
   void release(const AffinityTerms& terms);
@@ -163,11 +181,11 @@ class TermTable final : public ClusterObserver, public SelectionObserver, public
   TopologyTable& topology_;
   PodSelectors& selectors_;
   std::unordered_map<std::string, std::weak_ptr<const AffinityTerms>> terms_;  // by what they say
-  std::vector<std::vector<Counted*>> by_selector_;
+  std::vector<OfSelector> by_selector_;
+  std::unordered_map<Name, Counted*, NameHash> by_name_;
   std::unordered_map<Symbol, std::uint32_t> observed_keys_,
       repelling_keys_;  // and how many Counted have them
   std::uint64_t serials_ = 0, version_ = 0;
-  std::size_t counted_ = 0;
 };
 
 }  // namespace koord::scheduling::inter_pod_affinity

@@ -39,10 +39,6 @@ struct Given {
 /// cannot be read, or that says more than a machine has.
 Result<std::shared_ptr<const Given>> given_by_annotations(const api::Pod& pod);
 
-/// The uid of the reservation of which the pod has room: as its object says, or before it is bound as was
-/// chosen for it (RoomChoice). Empty: of none.
-std::string lodges_in(const PodInfo& pod);
-
 /// What is left of what a reservation was given, for pods to come.
 struct Kept {
   CpuSet cpus = {};

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <map>
 #include <memory>
 
 #include "koord/api/koordinator/cpus.hpp"
@@ -14,6 +13,8 @@
 #include "koord/scheduling/plugin/args.hpp"
 #include "koord/scheduling/plugin/plugin.hpp"
 #include "koord/scheduling/plugin/service_plugin.hpp"
+#include "scheduling/plugin/held_verdicts.hpp"
+#include "scheduling/plugin/numa_place.hpp"
 #include "scheduling/plugins/node_numa_resource/args.hpp"
 #include "scheduling/plugins/node_numa_resource/describe.hpp"
 #include "scheduling/plugins/node_numa_resource/ways.hpp"
@@ -28,29 +29,6 @@ constexpr const char* kTooFew = "not enough cpus available to satisfy request";
 constexpr const char* kNotThere =
     "pod has a nominated reservation but cannot be allocated within its NUMA scope";
 
-/// Verdicts that name something, for as long as somebody needs them.
-class Reasons {
- public:
-  Reasons(VerdictTable& verdicts, PluginIndex plugin) : verdicts_(verdicts), plugin_(plugin) {}
-  ~Reasons() {
-    for (const auto& [reasons, id] : held_) verdicts_.release(id);
-  }
-  Reasons(const Reasons&) = delete;
-  Reasons& operator=(const Reasons&) = delete;
-
-  VerdictId verdict(std::vector<std::string> reasons) {
-    const auto [it, fresh] = held_.try_emplace(reasons, kPass);
-    if (fresh) it->second = verdicts_.hold({plugin_, false, std::move(reasons)});
-    return it->second;
-  }
-  std::size_t size() const { return held_.size(); }
-
- private:
-  VerdictTable& verdicts_;
-  PluginIndex plugin_;
-  std::map<std::vector<std::string>, VerdictId> held_;
-};
-
 struct State final : PodState {
   State(Demand asked, VerdictTable& verdicts, PluginIndex plugin)
       : demand(std::move(asked)), reasons(verdicts, plugin) {}
@@ -58,7 +36,8 @@ struct State final : PodState {
 
   Demand demand;
   std::shared_ptr<NumaShape> shape;  // nullptr: nobody has a say about memory nodes
-  Reasons reasons;
+  std::vector<NumaHintList> more;    // of the pod that is asked about now, besides its class's
+  HeldVerdicts reasons;
 };
 
 /// Maybe for the pod that is asked about.
@@ -94,6 +73,7 @@ class NodeNUMAResource final : public Plugin,
                                public ScorePlugin,
                                public PreScorePlugin,
                                public NumaHintPlugin,
+                               public NumaDecider,
                                public RoomJudge,
                                public ReservePlugin,
                                public PreBindPlugin,
@@ -121,6 +101,7 @@ class NodeNUMAResource final : public Plugin,
         no_zones_(intern("node(s) missing NUMA resources", true)),
         no_hints_(intern("node(s) Insufficient NUMA Node resources", false)) {
     context.shared.get<RoomJudges>().add(context.numa_hints, *this);
+    context.shared.get<NumaDeciders>().add(context.numa_hints, *this);
     for (const KoordinatorScoring::Resource& each : args.scoring_strategy->resources)
       scored_.resources.push_back({Symbol(each.name), context.nodes.keep_resource(each.name),
                                    is_scalar_resource(each.name), each.weight});
@@ -193,6 +174,39 @@ class NodeNUMAResource final : public Plugin,
         .hints(zone_scorer_, scored_, setting.policy == NumaPolicy::restricted, rooms, out);
   }
 
+  std::unique_ptr<PodState> prepare_place(const PodInfo& pod) override { return prepare_rooms(pod); }
+  std::optional<NumaMask> place(PodState& state, const NodeView& view) const override {
+    auto& s = static_cast<State&>(state);
+    const NumaNodes::OfRow& of = numa_.of(view.row());
+    const NumaPolicy policy = setting_of(s.demand, of.node).policy;
+    if (policy == NumaPolicy::none || s.demand.designated || of.node.zones.zones.empty()) return 0;
+    const NumaChoice& choice = choose(s, of.node, Ways(of.node, of.ledger, view).all(), policy, view);
+    return choice.admitted ? std::optional(choice.nodes) : std::nullopt;
+  }
+
+  bool may_bind(PodState& state) const override {
+    return static_cast<State&>(state).demand.policy != NumaPolicy::none || numa_.have_policies();
+  }
+  bool may_refuse(PodState& state, Row row) const override {
+    const auto& demand = static_cast<State&>(state).demand;
+    return !demand.designated && is_strict(setting_of(demand, numa_.of(row).node).policy);
+  }
+  NumaMask nodes(Row row) const override { return numa_.of(row).node.zones.all(); }
+  std::optional<NumaMask> place_with(PodState& state, const NodeView& view,
+                                     std::span<const NumaHintList> more,
+                                     std::vector<std::string>& why) const override {
+    auto& s = static_cast<State&>(state);
+    const NumaNodes::OfRow& of = numa_.of(view.row());
+    const NumaPolicy policy = setting_of(s.demand, of.node).policy;
+    if (policy == NumaPolicy::none || s.demand.designated || of.node.zones.zones.empty()) return 0;
+    s.more.assign(more.begin(), more.end());
+    const NumaChoice& choice = choose(s, of.node, Ways(of.node, of.ledger, view).all(), policy, view);
+    s.more.clear();
+    if (choice.admitted) return choice.nodes;
+    why = choice.reasons;
+    return std::nullopt;
+  }
+
   std::unique_ptr<PodState> prepare_rooms(const PodInfo& pod) override {
     auto state = make_state(pod);
     if (state->demand.none() || state->demand.is_rejected()) return nullptr;
@@ -216,6 +230,7 @@ class NodeNUMAResource final : public Plugin,
     if (attempt.kept(context_.index) == nullptr) return;
     numa_.give(attempt.row, attempt.pod, nullptr);
     attempt.keep(context_.index, nullptr);
+    attempt.pod.kept.put(std::shared_ptr<const NumaPlace>());  // others may be asked before this one
   }
   std::shared_ptr<PreBindWork> pre_bind(PodAttempt&) override { return nullptr; }
   /// What another attempt has left there, or somebody wrote, goes where nothing is given: bound, it would
@@ -381,8 +396,11 @@ const NumaChoice& NodeNUMAResource::choose(State& state, const NumaNode& node, c
     question.single = ledger.single();
     question.shared = ledger.shared();
   }
-  if (state.shape != nullptr) return state.shape->on(view, question).choice;
-  return choice_ = choose_numa_nodes(question, {});
+  if (state.more.empty() && state.shape != nullptr) return state.shape->on(view, question).choice;
+  std::vector<NumaHintList> lists;
+  if (state.shape != nullptr) lists = state.shape->on(view, question).lists;
+  lists.insert(lists.end(), state.more.begin(), state.more.end());
+  return choice_ = choose_numa_nodes(question, lists);
 }
 
 /// As Reservation has chosen for the pod: those that are for it are out of its way.
@@ -523,6 +541,7 @@ Status NodeNUMAResource::reserve(PodAttempt& attempt) {
   Demand asked = demand_of(attempt.pod);
   if (asked.none() || asked.is_rejected() || (!asks_itself(asked) && node.plain())) return {};
   const auto state = make_state(attempt.pod, std::move(asked));
+  state->more = context_.shared.get<NumaDeciders>().of_pod(context_.numa_hints, attempt);
   const Demand& demand = state->demand;
   const Ledger& ledger = numa_.of(attempt.row).ledger;
   NodeView view(context_.nodes, attempt.row);
@@ -558,6 +577,7 @@ Status NodeNUMAResource::reserve(PodAttempt& attempt) {
   written->binds = plan.setting.binding.cpus;
   if (plan.setting.binding.cpus) written->spec = spec_text(*attempt.pod.pod, plan.setting.binding);
   attempt.keep(context_.index, std::move(written));
+  if (plan.nodes != 0) attempt.pod.kept.put(std::make_shared<const NumaPlace>(NumaPlace{plan.nodes}));
   if (!given->cpus.empty() || !given->zones.empty()) numa_.give(attempt.row, attempt.pod, std::move(given));
   return {};
 }

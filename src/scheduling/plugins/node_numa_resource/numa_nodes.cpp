@@ -7,6 +7,7 @@
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
+#include "scheduling/plugin/reserved_room.hpp"
 
 namespace koord::scheduling::node_numa_resource {
 
@@ -52,7 +53,9 @@ std::shared_ptr<const Given> NumaNodes::read(const api::Pod& pod) {
 
 void NumaNodes::renew(Row row, const api::Node* node, std::shared_ptr<const NodeTopology> topology) {
   OfRow& of = rows_[row];
+  policies_ -= of.node.policy != NumaPolicy::none ? 1 : 0;
   of.node = make_numa_node(node, std::move(topology));
+  policies_ += of.node.policy != NumaPolicy::none ? 1 : 0;
   of.ledger.bind(of.node);
   if (row >= special_.size()) special_.resize(nodes_.rows());
   special_[row] = !of.node.plain();

@@ -31,6 +31,8 @@ class NumaNodes final : public ClusterObserver {
   const OfRow& of(Row row) const;
   /// NumaNode::plain(): all that is asked about most rows.
   bool is_plain(Row row) const { return row >= special_.size() || !special_[row]; }
+  /// Some node has a policy.
+  bool have_policies() const { return policies_ != 0; }
 
   /// The pod, which counts on the row, has it from now on; nullptr: nothing.
   void give(Row row, const PodInfo& pod, std::shared_ptr<const Given> given);
@@ -54,6 +56,7 @@ class NumaNodes final : public ClusterObserver {
   KnownCpus cpus_;
   RowSlots<OfRow> rows_;
   std::vector<bool> special_;
+  std::size_t policies_ = 0;  // of how many nodes
 };
 
 }  // namespace koord::scheduling::node_numa_resource

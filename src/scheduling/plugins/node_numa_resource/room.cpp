@@ -5,46 +5,18 @@
 
 #include <bit>
 
+#include "scheduling/plugin/numa_masks.hpp"
+
 namespace koord::scheduling::node_numa_resource {
 
 namespace {
 
 constexpr std::size_t kNowhere = ZoneAmounts::kNowhere;
-constexpr std::size_t kAllMasks = 8;  // so many memory nodes have 255
 constexpr const char* kTooFew = "not enough cpus available to satisfy request";
 
 template <class Visit>
 void each_bit(std::uint64_t mask, Visit&& visit) {
   for (; mask != 0; mask &= mask - 1) visit(static_cast<std::size_t>(std::countr_zero(mask)));
-}
-
-/// Fewer zones first, then lower ones: {0,1}, {0,2}, {1,2}.
-std::vector<std::uint64_t> make_masks(std::size_t zones) {
-  std::vector<std::uint64_t> masks;
-  if (zones <= kAllMasks) {
-    for (std::uint64_t mask = 1; mask < std::uint64_t{1} << zones; ++mask) masks.push_back(mask);
-    std::ranges::sort(masks, [](std::uint64_t a, std::uint64_t b) {
-      if (std::popcount(a) != std::popcount(b)) return std::popcount(a) < std::popcount(b);
-      const std::uint64_t differ = a ^ b;
-      return (a & (differ & -differ)) != 0;
-    });
-    return masks;
-  }
-  for (std::size_t i = 0; i < zones; ++i) masks.push_back(std::uint64_t{1} << i);
-  for (std::size_t i = 0; i < zones; ++i)
-    for (std::size_t j = i + 1; j < zones; ++j)
-      masks.push_back(std::uint64_t{1} << i | std::uint64_t{1} << j);
-  masks.push_back(zones == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << zones) - 1);
-  return masks;
-}
-
-const std::vector<std::uint64_t>& masks_of(std::size_t zones) {
-  static const auto kMasks = [] {
-    std::array<std::vector<std::uint64_t>, 65> all;
-    for (std::size_t n = 0; n < all.size(); ++n) all[n] = make_masks(n);
-    return all;
-  }();
-  return kMasks[zones];
 }
 
 }  // namespace
@@ -286,7 +258,7 @@ void Room::hints(const ResourceScorer& scorer, const ScoredResources& scored, bo
   }
   std::vector<std::int64_t> used, capacity, weights;
   std::vector<int> narrowest(wanted_.size(), static_cast<int>(zones));
-  for (const Places mask : masks_of(zones)) {
+  for (const Places mask : numa_masks(zones)) {
     const auto lacks = [&](const Wanted& wanted) { return (wanted.lacking & mask) != 0; };
     if (std::ranges::all_of(wanted_, lacks)) continue;
     if (rooms.empty() ? !would_do(mask)

@@ -8,6 +8,7 @@
 #include "koord/base/text.hpp"
 #include "koord/scheduling/plugin/args.hpp"
 #include "koord/scheduling/scoring/resource_args.hpp"
+#include "scheduling/extended_resources/extended_resources.hpp"
 
 namespace koord::scheduling {
 
@@ -42,7 +43,9 @@ struct State final : PodState {
 class BalancedAllocation final : public Plugin, public ScorePlugin, public PreScorePlugin {
  public:
   BalancedAllocation(const NodeResourcesBalancedAllocationArgs& args, const PluginContext& context)
-      : scorer_(ResourceScorer::Strategy::balanced, scored_resources(args.resources, context.nodes)) {}
+      : scorer_(ResourceScorer::Strategy::balanced, scored_resources(args.resources, context.nodes)) {
+    score_devices(scorer_, context);
+  }
   bool sign(const PodInfo& pod, Signature& signature) const override {
     for (std::int64_t n : scorer_.requests(pod)) signature.add(n);
     return true;

@@ -10,6 +10,7 @@
 #include "koord/scheduling/cluster/pod_info.hpp"
 #include "koord/scheduling/plugin/args.hpp"
 #include "koord/scheduling/scoring/node_resources_fit_args.hpp"
+#include "scheduling/extended_resources/extended_resources.hpp"
 
 namespace koord::scheduling {
 
@@ -57,7 +58,17 @@ class NodeResourcesFit final : public Plugin,
                                public EventPlugin {
  public:
   NodeResourcesFit(const NodeResourcesFitArgs& args, const PluginContext& context)
-      : context_(context), args_(args), scorer_(make_scorer(*args.scoring_strategy, context.nodes)) {}
+      : context_(context),
+        args_(args),
+        extended_(ExtendedResources::of(context)),
+        scorer_(make_scorer(*args.scoring_strategy, context.nodes)) {
+    events_ = events_of(EventKind::node_add, EventKind::node_allocatable, EventKind::assigned_pod_delete,
+                        EventKind::assigned_pod_scale_down, EventKind::own_pod_scale_down);
+    if (extended_ == nullptr) return;
+    class_events_ = extended_->classes().events(ObjectAction::add, ObjectAction::update);
+    events_ = events_ | class_events_;
+    score_devices(scorer_, context);
+  }
 
   bool sign(const PodInfo& pod, Signature& signature) const override {
     const Requests& r = pod.requests;
@@ -99,6 +110,11 @@ class NodeResourcesFit final : public Plugin,
       const std::int64_t* used = nodes.used_column(a.resource);
       const std::size_t bit = std::min(w, kShared);
       const bool nowhere = there == nullptr && nodes.cells().holders(a.resource) == 0;
+      if (is_backed(a.resource)) {
+        for (std::size_t i = 0; i < rows.size(); ++i)
+          lacking_[i] |= std::uint64_t{is_short(a, nodes, rows[i])} << bit;
+        continue;
+      }
       if (there != nullptr && in_order) {
         for (std::size_t i = 0; i < rows.size(); ++i)
           lacking_[i] |= std::uint64_t{a.amount > there[rows[0] + i] - used[rows[0] + i]} << bit;
@@ -118,7 +134,8 @@ class NodeResourcesFit final : public Plugin,
   VerdictId filter_view(PodState* state, const NodeTable& nodes, const NodeView& view) const override {
     auto& s = *static_cast<FilterState*>(state);
     const auto lacks = [&](const Amount& a) {
-      return a.amount > view.allocatable(a.resource) - view.used(a.resource);
+      return a.amount > view.allocatable(a.resource) - view.used(a.resource) &&
+             !is_devices(a.resource, view.allocatable(a.resource));
     };
     std::uint64_t lacking = 0;
     for (std::size_t w = 0; w < s.wanted.size(); ++w)
@@ -140,11 +157,9 @@ class NodeResourcesFit final : public Plugin,
     return scorer_.score(static_cast<ScoreState*>(state)->requests, view);
   }
 
-  EventMask events() const override {
-    return events_of(EventKind::node_add, EventKind::node_allocatable, EventKind::assigned_pod_delete,
-                     EventKind::assigned_pod_scale_down, EventKind::own_pod_scale_down);
-  }
+  EventMask events() const override { return events_; }
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
+    if (class_events_.has(event.kind)) return could_back(pod, event);
     switch (event.kind) {
       case EventKind::node_add: return could_fit(pod, *event.new_node);
       case EventKind::node_allocatable:
@@ -164,8 +179,14 @@ class NodeResourcesFit final : public Plugin,
            has(args_.ignored_resource_groups, name.substr(0, name.find('/')));
   }
 
-  static bool is_short(const Amount& a, const NodeTable& nodes, Row row) {
-    return a.amount > nodes.allocatable(a.resource, row) - nodes.used(a.resource, row);
+  bool is_backed(ResourceId id) const {
+    return extended_ != nullptr && id >= kFirstScalar && extended_->class_of(id) != nullptr;
+  }
+  /// Whether a node that lists so much of the resource may give it as devices: not this plugin's then.
+  bool is_devices(ResourceId id, std::int64_t listed) const { return listed <= 0 && is_backed(id); }
+  bool is_short(const Amount& a, const NodeTable& nodes, Row row) const {
+    return a.amount > nodes.allocatable(a.resource, row) - nodes.used(a.resource, row) &&
+           !is_devices(a.resource, nodes.allocatable(a.resource, row));
   }
 
   template <class Lacks>
@@ -201,13 +222,29 @@ class NodeResourcesFit final : public Plugin,
   bool could_fit(const PodInfo& pod, const api::Node& node) const {
     if (amount(node, kPods) < 1) return false;
     bool fits = true;
-    each(pod, [&](ResourceId id, std::int64_t wanted) { fits = fits && wanted <= amount(node, id); });
+    each(pod, [&](ResourceId id, std::int64_t wanted) {
+      fits = fits && (wanted <= amount(node, id) || is_devices(id, amount(node, id)));
+    });
     return fits;
   }
   bool grew(const PodInfo& pod, const api::Node& before, const api::Node& after) const {
     bool more = amount(after, kPods) > amount(before, kPods);
-    each(pod, [&](ResourceId id, std::int64_t) { more = more || amount(after, id) > amount(before, id); });
+    each(pod, [&](ResourceId id, std::int64_t) {
+      more = more || amount(after, id) > amount(before, id) || is_devices(id, amount(after, id));
+    });
     return more;
+  }
+  /// Whether the class that has come, or has another name for its devices, backs what the pod asks for.
+  bool could_back(const PodInfo& pod, const ClusterEvent& event) const {
+    const auto *before = static_cast<const api::DeviceClass*>(event.old_object),
+               *now = static_cast<const api::DeviceClass*>(event.new_object);
+    const auto& name = now->spec.extended_resource_name;
+    if (before != nullptr && before->spec.extended_resource_name == name) return false;
+    const std::string of_class = fmt::format("{}{}", ExtendedResources::kOfClass, now->metadata.name);
+    return std::ranges::any_of(pod.requests.scalars, [&](const Amount& a) {
+      const std::string_view asked = context_.nodes.resources().name(a.resource);
+      return (name && *name == asked) || (before == nullptr && asked == of_class);
+    });
   }
   bool scaled_down(const PodInfo& pod, const ClusterEvent& event) const {
     Requests before = requests_of(*event.old_pod), after = requests_of(*event.new_pod);
@@ -235,7 +272,9 @@ class NodeResourcesFit final : public Plugin,
 
   PluginContext context_;
   NodeResourcesFitArgs args_;
+  ExtendedResources* extended_;  // nullptr: the gate is off
   ResourceScorer scorer_;
+  EventMask events_, class_events_;
   mutable std::vector<std::uint64_t> lacking_;  // of filter(), by row: a bit for each resource that is short
 };
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -132,6 +133,8 @@ class Reservations final : public Plugin,
                   std::vector<std::size_t>& by_node) const;
   VerdictId verdict(FilterState& state, Reasons reasons) const;
   bool parts_serve(const FilterState& state, const NodeView& view, std::string_view reservation) const;
+  const Ledger::Entry* best_of(FilterState& state, const NodeView& view,
+                               std::span<const Ledger::Entry* const> suited) const;
   const Ledger::Entry* nominate(FilterState& state, const PodInfo& pod, const Matched& matched,
                                 Row row) const;
   std::unique_ptr<FilterState> read(const PodInfo& pod) const;

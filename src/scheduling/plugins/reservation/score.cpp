@@ -25,8 +25,7 @@ const Ledger::Entry* Reservations::nominate(FilterState& state, const PodInfo& p
   take_out(entries, view);
   view.slots().put(open_rooms(entries, state.affinity, state.ignores));
   const Rooms rooms(ledger_, view, entries);
-  const Ledger::Entry* best = nullptr;
-  std::int64_t most = -1;
+  std::vector<const Ledger::Entry*> suited;
   for (const Ledger::Entry* e : entries) {
     std::vector<std::size_t> by_node;
     if (!state.name.empty() && state.name != e->facts->name) continue;
@@ -34,11 +33,24 @@ const Ledger::Entry* Reservations::nominate(FilterState& state, const PodInfo& p
     if (!parts_serve(state, view, e->uid)) continue;
     // They stand in the order of their labels.
     if (e->facts->order != 0) return e;
-    const std::int64_t score = usage_score(state.requests, *e->facts, e->taken);
-    if (score > most) best = e;
-    most = std::max(most, score);
+    suited.push_back(e);
   }
-  return best;
+  return best_of(state, view, suited);
+}
+
+/// By how full they would be, and by what the parts that they keep are worth; nullptr: there is none.
+const Ledger::Entry* Reservations::best_of(FilterState& state, const NodeView& view,
+                                           std::span<const Ledger::Entry* const> suited) const {
+  if (suited.size() < 2) return suited.empty() ? nullptr : suited.front();
+  std::vector<std::int64_t> scores;
+  for (const Ledger::Entry* e : suited) scores.push_back(usage_score(state.requests, *e->facts, e->taken));
+  std::vector<std::int64_t> worth(suited.size());
+  for (const auto& [judge, judged] : state.judges) {
+    for (std::size_t i = 0; i < suited.size(); ++i) worth[i] = judge->worth(*judged, view, suited[i]->uid);
+    const std::int64_t most = *std::ranges::max_element(worth);
+    for (std::size_t i = 0; most > 0 && i < suited.size(); ++i) scores[i] += share(worth[i], most);
+  }
+  return suited[static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin())];
 }
 
 std::unique_ptr<PodState> Reservations::prepare_cross_node_score(const PodInfo& pod) {
@@ -154,6 +166,9 @@ Status Reservations::nominate_reservation(PodAttempt& attempt) {
   if (PreAllocation::concerns(pod)) {
     PreAllocation::Pods pods;
     Status status = pre_allocation_.nominate(attempt.row, pod, read(pod)->asked(), pods);
+    auto taken = std::make_shared<RoomTakenOver>();
+    for (const auto& each : pods) taken->pods.push_back(each->metadata.uid);
+    attempt.pod.kept.put(std::shared_ptr<const RoomTakenOver>(pods.empty() ? nullptr : std::move(taken)));
     attempt.keep(context_.index, std::make_unique<Choice>(std::move(pods)));
     return status;
   }

@@ -379,9 +379,9 @@ TEST_CASE("what is said before the nodes are looked at is what all of them say")
       make_pod("p", "1", "", [](auto& p) { p.spec.resource_claims.emplace_back().name = "gpu"; });
   world.engine.put_pod(pod);
   const ExplanationView view = ask(world, pod);
-  CHECK(explain::render(view).find("\nNo change of the pod would make it fit:\n  2 nodes: pod has resource "
-                                   "claims, which koord does not schedule yet (DynamicResources): a, b\n") !=
-        std::string::npos);
+  CHECK(explain::render(view).find("\nNo change of the pod would make it fit:\n  2 nodes: pod \"default/p\", "
+                                   "spec.resourceClaim \"gpu\": none of the supported fields are set "
+                                   "(DynamicResources): a, b\n") != std::string::npos);
   REQUIRE(view.hopeless.size() == 1);
   CHECK_FALSE(view.hopeless[0].preemption_may_help);
 }

@@ -205,14 +205,14 @@ TEST_CASE("members go from waiting to assumed to bound, and back") {
   const auto pod = member("g", 0, 2);
   b.put(pod);
   b.put(member("g", 1, 2));
-  b.book.reserve(*pod);
+  b.book.reserve(*pod, Symbol("n"));
   CHECK(b.gang("g").assumed.size() == 1);
   CHECK(b.gang("g").needs() == 1);
   CHECK_FALSE(b.book.valid(*b.gang("g").group));
   b.book.unreserve(*pod);
   CHECK(b.gang("g").pending.size() == 2);
-  b.book.reserve(*pod);
-  b.book.reserve(*member("g", 1, 2));
+  b.book.reserve(*pod, Symbol("n"));
+  b.book.reserve(*member("g", 1, 2), Symbol("n"));
   CHECK(b.book.valid(*b.gang("g").group));
   b.book.post_bind(*pod);
   CHECK(b.gang("g").bound == 1);
@@ -244,7 +244,7 @@ TEST_CASE("what counts for a gang of three follows from its match policy") {
     for (int n = 0; n < 5; ++n) {
       const auto pod = member("g", n, 3, {{api::kGangMatchPolicy, c.policy}});
       b.put(n < c.bound ? changed(pod, [](api::Pod& p) { p.spec.node_name = "n"; }) : pod);
-      if (n >= c.bound && n < c.bound + c.waiting) b.book.reserve(*pod);
+      if (n >= c.bound && n < c.bound + c.waiting) b.book.reserve(*pod, Symbol("n"));
     }
     CHECK(b.book.valid(*b.gang("g").group) == c.valid);
   }

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "gang_rig.hpp"
+#include "support/sanitized.hpp"
 
 namespace koord::scheduling::coscheduling::test {
 namespace {
@@ -58,7 +59,7 @@ TEST_CASE("a gang that does not fit has no pod assumed, and is tried again when 
   CHECK(world.bound() == 17);
 }
 
-TEST_CASE("pods of a gang that are missing are told of after a moment, once") {
+TEST_CASE("3088: pods of a gang that are missing are told of after a moment, once") {
   Gangs world(1);
   world.put("g", 2, 3);
   CHECK(world.all().empty());
@@ -73,7 +74,7 @@ TEST_CASE("pods of a gang that are missing are told of after a moment, once") {
   CHECK(world.all().empty());
 }
 
-TEST_CASE("two gangs that compete end with one of them placed, never with halves of both") {
+TEST_CASE("872: two gangs that compete end with one of them placed, never with halves of both") {
   Gangs world(2);
   for (int n = 0; n < 10; ++n)
     for (const char* gang : {"a", "b"}) world.engine.put_pod(member(gang, n, 10));
@@ -144,7 +145,7 @@ TEST_CASE("pods of a loose gang wait on their nodes, for as long as it says") {
   world.put("g", 3, 3, {{api::kGangMode, "NonStrict"}, {api::kGangWaitingTime, "1h"}});
   CHECK(world.all()[Kind::wait] == 2);
   CHECK(world.engine.waiting() == 2);
-  SECTION("beyond kube-scheduler's fifteen minutes") {
+  SECTION("1919: beyond kube-scheduler's fifteen minutes") {
     world.wait(59min);
     world.all();
     CHECK(world.message_of("g-000") == "none");
@@ -207,7 +208,7 @@ TEST_CASE("after a restart the rest of a gang that is bound goes first") {
   CHECK(names(world.last) == "g-005 g-006 g-007 before");
 }
 
-TEST_CASE("a member that is deleted leaves nothing behind") {
+TEST_CASE("3185: a member that is deleted leaves nothing behind") {
   Gangs world(2);
   SECTION("it stood for the others") {
     world.put("g", 20, 17);
@@ -283,6 +284,42 @@ TEST_CASE("a gang of nobody, and one of more than there can be") {
   world.put("all", 2, 1'000'000'000);
   CHECK(world.bound() == 0);
   CHECK(world.engine.queue_sizes() == QueueSizes{.gated = 2});
+}
+
+TEST_CASE("the others of a gang that does not fit hear so, unless a gate says otherwise") {
+  static constexpr FeatureGate kGates[] = {{.name = "GangPendingPodsConditionPatch",
+                                            .enabled = true,
+                                            .stage = Stage::alpha,
+                                            .help = "As in the role's flags."}};
+  for (const bool on : {true, false}) {
+    CAPTURE(on);
+    FeatureGates gates{kGates};
+    REQUIRE(gates.set(fmt::format("GangPendingPodsConditionPatch={}", on)).has_value());
+    BatchWorld world(Gangs::config(), {}, plugin_table(), gates);
+    world.engine.put_node(make_node("n", "2", "64Gi"));
+    for (int n = 0; n < 3; ++n) world.engine.put_pod(member("g", n, 3));
+    auto kinds = world.all();
+    // Whose turn it was, and for whom there was no place.
+    CHECK(kinds[Kind::unschedulable] == 2);
+    CHECK(kinds[Kind::gated] == (on ? 2 : 0));
+  }
+}
+
+TEST_CASE("a gang of 100,000 holds nobody up, whether it lacks one or is whole and does not fit") {
+  const int members = koord::test::is_short() ? 5'000 : 100'000;
+  Gangs world(1);
+  world.put("large", members, members + 1);
+  world.put("small", 4, 4);
+  CHECK(world.bound() == 4);
+  CHECK(world.engine.queue_sizes() == QueueSizes{.gated = static_cast<std::size_t>(members)});
+  // One is tried, and stands for them all.
+  world.engine.put_pod(member("large", members, members + 1));
+  world.engine.put_pod(make_pod("plain"));
+  CHECK(world.bound() == 1);
+  const QueueSizes sizes = world.engine.queue_sizes();
+  CHECK(sizes.gated == static_cast<std::size_t>(members));
+  CHECK(sizes.backoff + sizes.unschedulable == 1);
+  CHECK(world.engine.assumed() == 5);
 }
 
 TEST_CASE("a gang of only-waiting does not count who is bound") {

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "batch_world.hpp"
 #include "koord/api/koordinator/gang.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/pod_group.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
-#include "world.hpp"
 
 namespace koord::scheduling::coscheduling::test {
 
@@ -41,6 +41,14 @@ inline std::shared_ptr<const api::PodGroup> pod_group(const std::string& name, i
   return group;
 }
 
+/// The pod is not where one is that has this label; `topology_key` says what "where" is.
+inline void stay_away(api::Pod& pod, std::string_view label, std::string_view value,
+                      std::string_view topology_key) {
+  api::PodAffinityTerm& term = pod.spec.affinity.ensure().pod_anti_affinity.ensure().required.emplace_back();
+  term.topology_key = Symbol(topology_key);
+  term.label_selector.ensure().match_labels[label] = Symbol(value);
+}
+
 /// A member of a PodGroup.
 inline std::shared_ptr<const api::Pod> grouped(const std::string& group, int number,
                                                std::string_view cpu = "1") {
@@ -48,11 +56,11 @@ inline std::shared_ptr<const api::Pod> grouped(const std::string& group, int num
                   [&](api::Pod& p) { p.metadata.labels[api::kPodGroupLabel] = group; });
 }
 
-struct Gangs : World {
-  explicit Gangs(int nodes = 0, std::string_view cpu = "8") : World(config()) {
+struct Gangs : BatchWorld {
+  explicit Gangs(int nodes = 0, std::string_view cpu = "8") : BatchWorld(config()) {
     for (int n = 0; n < nodes; ++n) engine.put_node(make_node(fmt::format("n{}", n), cpu, "64Gi"));
   }
-  explicit Gangs(KubeSchedulerConfiguration with) : World(std::move(with)) {}
+  explicit Gangs(KubeSchedulerConfiguration with) : BatchWorld(std::move(with)) {}
   static KubeSchedulerConfiguration config() {
     KubeSchedulerConfiguration config;
     Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
@@ -62,22 +70,6 @@ struct Gangs : World {
   }
   void put(const std::string& gang, int count, int min, const Says& says = {}, std::string_view cpu = "1") {
     for (int n = 0; n < count; ++n) engine.put_pod(member(gang, n, min, says, cpu));
-  }
-  /// Everything that can be decided now: how many of each kind.
-  std::map<Kind, int> all() {
-    last = run();
-    std::map<Kind, int> kinds;
-    for (const Decision& d : last) ++kinds[d.kind()];
-    return kinds;
-  }
-  int bound() { return all()[Kind::bind]; }
-  /// As if their bindings had been written, and seen.
-  void settle() {
-    for (const Decision& d : std::vector(last)) {
-      if (d.kind() != Kind::bind) continue;
-      engine.binding_succeeded(*d.pod);
-      engine.put_pod(changed(d.pod, [&](api::Pod& p) { p.spec.node_name = d.node(); }));
-    }
   }
   std::string message_of(std::string_view name) const {
     for (const Decision& d : last)
@@ -89,9 +81,6 @@ struct Gangs : World {
     for (const auto& each : engine.profiles()[0].plugins)
       if (auto* told = dynamic_cast<SyncedPlugin*>(each.plugin.get())) told->all_synced();
   }
-  void wait(nanoseconds time) { clock.advance(time); }
-
-  std::vector<Decision> last;
 };
 
 }  // namespace koord::scheduling::coscheduling::test

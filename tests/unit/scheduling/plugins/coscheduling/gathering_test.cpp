@@ -85,7 +85,8 @@ TEST_CASE("a gang that fits in no domain waits whole, and hears of each of them"
     if (const auto* gated = d.as<Decision::Gated>())
       told += gated->message.find("GangGroup \"default/g\" gets rejected due to member Pod \"default/g-") !=
                   std::string::npos &&
-              gated->message.find("desiredOfferSlot: 4") != std::string::npos;
+              gated->message.find("8 no candidate topology nodes can accommodate job, desiredOfferSlot: 4") !=
+                  std::string::npos;
   }
   CHECK(blamed == 1);
   CHECK(told == 3);
@@ -163,10 +164,7 @@ TEST_CASE("rules between the members are kept where the rooms did not know of th
   const auto apart = [](api::Pod& p) {
     for (const auto& [key, value] : kSpine) p.metadata.annotations[key] = value;
     p.metadata.labels["app"] = "g";
-    api::PodAffinityTerm term;
-    term.topology_key = Symbol("kubernetes.io/hostname");
-    term.label_selector.ensure().match_labels["app"] = "g";
-    p.spec.affinity.ensure().pod_anti_affinity.ensure().required.push_back(std::move(term));
+    stay_away(p, "app", "g", "kubernetes.io/hostname");
   };
   for (int n = 0; n < 4; ++n) world.engine.put_pod(member("g", n, 4, {}, "1", apart));
   CHECK(world.bound() == 4);

@@ -5,8 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,7 @@
 #include "koord/api/koordinator/quota.hpp"
 #include "koord/api/koordinator/scheduling.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
+#include "support/sanitized.hpp"
 
 namespace koord::scheduling::coscheduling::test {
 
@@ -40,6 +44,28 @@ inline std::shared_ptr<const api::Pod> running(const std::string& name, const st
     p.metadata.labels["app"] = "running";
     if (edit) edit(p);
   });
+}
+
+/// The profile has ElasticQuota, too.
+inline KubeSchedulerConfiguration with_quotas(KubeSchedulerConfiguration config) {
+  config.profiles.front().plugins.ensure().multi_point.enabled.push_back({"ElasticQuota", {}});
+  return config;
+}
+inline PodEdit in_quota(const char* quota, const PodEdit& more = {}) {
+  return [=](api::Pod& p) {
+    p.metadata.labels[std::string(api::kQuotaNameLabel)] = quota;
+    if (more) more(p);
+  };
+}
+
+/// Of all that are running().
+inline std::shared_ptr<const api::PodDisruptionBudget> budget(int allowed) {
+  auto made = std::make_shared<api::PodDisruptionBudget>();
+  made->metadata.name = "running";
+  made->metadata.namespace_ = "default";
+  made->spec.selector.ensure().match_labels["app"] = "running";
+  made->status.disruptions_allowed = allowed;
+  return made;
 }
 
 inline PodEdit of_priority(std::int32_t priority) {
@@ -77,6 +103,11 @@ struct Preempting : World {
       }));
   }
   const std::vector<Decision>& all() { return last = run(); }
+  /// All, when so much time has passed.
+  void later(nanoseconds duration = std::chrono::seconds(20)) {
+    clock.advance(duration);
+    all();
+  }
   /// The decision that preempts, or that has tried to; nullptr: none.
   const Decision* tried() const {
     const auto it = std::ranges::find_if(last, [](const Decision& d) { return d.preemption().tried; });
@@ -89,6 +120,13 @@ struct Preempting : World {
       for (const auto& victim : d.preemption().victims) names.push_back(victim.pod->metadata.name);
     std::ranges::sort(names);
     return fmt::format("{}", fmt::join(names, " "));
+  }
+  /// Whether nobody goes who is as important.
+  bool spares(std::int32_t priority) const {
+    return std::ranges::all_of(last, [&](const Decision& d) {
+      return std::ranges::all_of(d.preemption().victims,
+                                 [&](const auto& victim) { return *victim.pod->spec.priority < priority; });
+    });
   }
   /// "pod:node", by name.
   std::string nominated() const {
@@ -131,5 +169,20 @@ struct Preempting : World {
   std::vector<Decision> last;
   std::map<std::string, std::shared_ptr<const api::Pod>> pods;
 };
+
+/// `count` random stories, a tenth of them under a sanitizer. story(below) says whether somebody went; in
+/// more than an eighth of them somebody must. below(n) is a random number less than n, the same for the same
+/// seed.
+template <class Story>
+void tell_stories(int count, const Story& story) {
+  const int worlds = koord::test::is_short() ? count / 10 : count;
+  int preempted = 0;
+  for (int seed = 0; seed < worlds; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(static_cast<unsigned>(seed));
+    preempted += story([&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); });
+  }
+  CHECK(preempted > worlds / 8);
+}
 
 }  // namespace koord::scheduling::coscheduling::test

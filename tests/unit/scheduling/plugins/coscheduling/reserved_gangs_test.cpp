@@ -3,6 +3,7 @@
 
 #include "gang_rig.hpp"
 #include "plugins/reservation_rig.hpp"
+#include "preempting.hpp"
 
 namespace koord::scheduling::coscheduling::test {
 namespace {
@@ -47,6 +48,26 @@ TEST_CASE("reservations wait for one another, and are placed with a pod of their
     REQUIRE(d.kind() == Kind::bind);
     REQUIRE(d.as<Decision::Bind>()->changes != nullptr);
     CHECK(*d.as<Decision::Bind>()->changes->annotations.find(api::kBindGangMemberCount) == "3");
+  }
+}
+
+TEST_CASE("for a reservation that finds no room Coscheduling has nobody go, for a pod it does") {
+  KubeSchedulerConfiguration config = ReservedGangs::with_gangs();
+  ProfileConfig& profile = config.profiles.front();
+  profile.plugins->post_filter.enabled.push_back({"Coscheduling", {}});
+  profile.plugin_config.push_back({"Coscheduling", api::RawJson(R"({"enablePreemption":true})"), nullptr});
+  for (const bool reserves : {true, false}) {
+    INFO((reserves ? "a reservation" : "a pod"));
+    ReservationWorld world(config);
+    world.engine.put_node(make_node("n0", "4", "64Gi"));
+    world.engine.put_pod(running("less", "n0", "3"));
+    if (reserves)
+      world.engine.put_object(make_reservation("r", "2"));
+    else
+      world.engine.put_pod(make_pod("p", "2", "1Gi", of_priority(1000)));
+    const Decision d = world.one();
+    CHECK(d.kind() != Kind::bind);
+    CHECK(d.preemption().victims.empty() == reserves);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "scheduling/plugins/coscheduling/control/topology_writer.hpp"
 #include "scheduling/plugins/coscheduling/topology/layers.hpp"
+#include "scheduling/plugins/coscheduling/topology/rank.hpp"
 #include "scheduling/plugins/coscheduling/topology/status.hpp"
 #include "scheduling/plugins/coscheduling/topology/tree.hpp"
 #include "topology_rig.hpp"
@@ -173,6 +174,60 @@ TEST_CASE("the status says which domains there are") {
   api::ClusterNetworkTopology bad = *after;
   bad.spec.network_topology_spec.pop_back();
   CHECK_FALSE(settled(bad, nodes));
+}
+
+TEST_CASE("a pod that names a selector goes near to those that name the same") {
+  struct Case {
+    const char* name;
+    std::vector<std::pair<const char*, const char*>> there;  // {node, selector}
+    std::vector<const char*> full;
+    const char* order;
+  };
+  const Case kCases[] = {
+      {"nobody is there: by name", {}, {}, "node-1 node-2 node-3 node-4 node-5 node-6 node-7 node-8"},
+      {"the node, then its block, then its spine",
+       {{"node-6", "job"}},
+       {},
+       "node-6 node-3 node-4 node-5 node-1 node-2 node-7 node-8"},
+      {"others do not count",
+       {{"node-6", "other"}},
+       {},
+       "node-1 node-2 node-3 node-4 node-5 node-6 node-7 node-8"},
+      {"the more the better",
+       {{"node-6", "job"}, {"node-4", "job"}, {"node-5", "job"}},
+       {},
+       "node-4 node-5 node-6 node-3 node-1 node-2 node-7 node-8"},
+      {"then where less is free", {}, {"node-4", "node-1"}, "node-5 node-8 node-2 node-3 node-6 node-7"},
+  };
+  for (const Case& row : kCases) {
+    INFO(row.name);
+    Gathered world;
+    int number = 0;
+    for (const auto& [node, selector] : row.there)
+      world.engine.put_pod(make_pod(fmt::format("there-{}", number++), "1", "128Mi",
+                                    [&, at = node, named = selector](api::Pod& p) {
+                                      p.spec.node_name = Symbol(at);
+                                      p.metadata.annotations[api::kNetworkTopologySelector] = named;
+                                    }));
+    for (const char* node : row.full) world.fill(node);
+    std::string order;
+    const auto pod = make_pod("asks", "16", "128Mi", [](api::Pod& p) {
+      p.metadata.annotations[api::kNetworkTopologySelector] = "job";
+    });
+    std::vector<Row> rows;
+    for (const Place& p : kEight) {
+      if (std::ranges::find(row.full, std::string_view(p.node)) == row.full.end())
+        rows.push_back(world.engine.nodes().find(p.node));
+    }
+    std::ranges::sort(rows);
+    const PluginContext context = world.engine.context();
+    NetworkTopology& network = context.shared.get<NetworkTopology>(context);
+    std::vector<std::int64_t> ranks;
+    rank(network, selector_of(pod->metadata), world.engine.nodes(), rows, ranks);
+    std::ranges::sort(rows, {}, [&](Row at) { return ranks[at]; });
+    for (const Row at : rows) order += (order.empty() ? "" : " ") + world.engine.nodes().name(at).str();
+    CHECK(order == row.order);
+  }
 }
 
 }  // namespace

@@ -240,6 +240,49 @@ TEST_CASE("trees of their own have what their root says, and the default tree ha
   CHECK(w.outcomes() == "t2 bind, d2 bind");
 }
 
+TEST_CASE("of quotas of one name in two trees the first namespace's counts, then the other one's") {
+  constexpr FeatureGate kGates[] = {{.name = "MultiQuotaTree", .enabled = true, .help = ""}};
+  QuotaWorld w("{}", false, FeatureGates{kGates});
+  for (const std::string tree : {"t1", "t2"})
+    w.put(make_quota("root-" + tree, "30", "30", [&](api::ElasticQuota& q) {
+      q.metadata.labels[std::string(api::kQuotaTreeIdLabel)] = tree;
+      q.metadata.labels[std::string(api::kQuotaIsRootLabel)] = "true";
+      q.metadata.annotations[std::string(api::kQuotaTotal)] = R"({"cpu":"30","memory":"1Gi"})";
+    }));
+  const auto same = [&](const char* ns, const std::string& tree, const char* most) {
+    return make_quota("q", most, most, [&](api::ElasticQuota& q) {
+      q.metadata.namespace_ = ns;
+      q.metadata.labels[std::string(api::kQuotaTreeIdLabel)] = tree;
+      below("root-" + tree)(q);
+    });
+  };
+  w.put(same("b", "t2", "20"));
+  const auto first = w.put(same("a", "t1", "10"));
+  const auto large = w.pod("large", "q", "15");
+  CHECK(w.outcomes() == "large waits");
+  w.engine.remove_object(first);
+  w.clock.advance(std::chrono::seconds(1));
+  CHECK(w.outcomes() == "large bind");
+  w.bound(large);
+  // It takes its pods with it when it comes again.
+  w.put(first);
+  w.pod("small", "q", "1");
+  CHECK(w.outcomes() == "small waits");
+  w.engine.remove_object(first);
+  w.clock.advance(std::chrono::seconds(1));
+  CHECK(w.outcomes() == "small bind");
+}
+
+TEST_CASE("a quota whose min is above its max has its max, and the others what is theirs") {
+  QuotaWorld w;
+  w.put(make_quota("odd", "4", "8"));
+  w.put(make_quota("other", "100", "90"));
+  w.pod("five", "odd", "5");
+  w.pod("four", "odd", "4");
+  w.pod("ninety", "other", "90");
+  CHECK(w.outcomes() == "five waits, four bind, ninety bind");
+}
+
 TEST_CASE("who asks about a pod that nobody has created hears of its quota as if it were there") {
   QuotaWorld w;
   w.put(make_quota("a", "4", "0"));

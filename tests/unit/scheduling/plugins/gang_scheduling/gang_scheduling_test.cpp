@@ -314,7 +314,7 @@ TEST_CASE("a binding that fails in the middle of a gang is made good") {
   CHECK(world.bound_pods() == decisions[1].pod->metadata.name);
 }
 
-TEST_CASE("where one kind of gang is placed, what makes a pod one of the other says nothing") {
+TEST_CASE("2856: where one kind of gang is placed, what makes a pod one of the other says nothing") {
   SECTION("Kubernetes' alone") {
     KubeGangs world;
     world.engine.put_object(workload("w", {{"pg", 1}}));
@@ -325,6 +325,89 @@ TEST_CASE("where one kind of gang is placed, what makes a pod one of the other s
     KubeGangs world(1, "8", with_coscheduling(), {}, "");
     world.engine.put_pod(of_both("p"));
     CHECK(world.bound() == 1);
+  }
+}
+
+TEST_CASE("a gang of the later form is a PodGroup, whose number may be changed") {
+  KubeGangs world(1, "3");
+  const auto member_of = [](const char* name) { return make_pod(name, "1", "128Mi", in_group("g")); };
+  for (const char* name : {"a", "b", "c", "d"}) world.engine.put_pod(member_of(name));
+  CHECK(world.bound() == 0);
+  world.wait(6s);
+  world.all();
+  CHECK(world.told("a") == "waiting for pod's pod group \"g\" to appear in scheduling queue");
+  SECTION("what fits") {
+    world.engine.put_object(pod_group("g", 3));
+    CHECK(world.bound() == 3);
+  }
+  SECTION("no gang") {
+    world.engine.put_object(pod_group("g", 0));
+    CHECK(world.bound() == 3);
+  }
+  SECTION("too much, then less") {
+    world.engine.put_object(pod_group("g", 4));
+    CHECK(world.bound() == 0);
+    world.engine.put_object(pod_group("g", 3));
+    world.wait(20s);
+    CHECK(world.bound() == 3);
+  }
+  SECTION("near together is for gangs") {
+    world.engine.put_object(pod_group("g", 0, "rack"));
+    world.wait(6s);
+    CHECK(world.bound() == 0);
+    CHECK(world.told("a") ==
+          "pod group \"g\" asks for nodes that agree on the label \"rack\" "
+          "(spec.schedulingConstraints.topology), which koord does for the policy \"gang\" alone");
+  }
+}
+
+TEST_CASE("room is made for a gang as for one, where room is made at all") {
+  struct Row {
+    const char* name;
+    int members;
+    std::int32_t priority;
+    bool preempts;
+    std::string victims;
+    int bound;
+  };
+  const Row kRows[] = {{"as much as it needs", 3, 10, true, "low-1 low-2", 3},
+                       {"nobody goes where all of them are not enough", 5, 10, true, "", 0},
+                       {"nobody of its own priority", 3, 1, true, "", 0},
+                       {"a profile that does not preempt", 3, 10, false, "", 0}};
+  for (const Row& row : kRows) {
+    INFO(row.name);
+    KubeSchedulerConfiguration config;
+    PluginSet& asked = config.profiles.emplace_back().plugins.ensure().post_filter;
+    asked.disabled.push_back({"*", {}});
+    asked.enabled.push_back({"GangScheduling", {}});
+    if (row.preempts) asked.enabled.push_back({"DefaultPreemption", {}});
+    KubeGangs world(1, "4", config);
+    for (int n = 0; n < 3; ++n)
+      world.engine.put_pod(make_pod(fmt::format("low-{}", n), "1", "128Mi", [](api::Pod& p) {
+        p.spec.node_name = Symbol("n0");
+        p.spec.priority = 1;
+      }));
+    world.engine.put_object(workload("w", {{"pg", row.members}}));
+    for (int n = 0; n < row.members; ++n)
+      world.engine.put_pod(make_pod(fmt::format("p{}", n), "1", "128Mi", [&](api::Pod& p) {
+        refers("w", "pg")(p);
+        p.spec.priority = row.priority;
+      }));
+    world.all();
+    std::vector<std::string> victims;
+    std::shared_ptr<const api::Pod> by;
+    for (const Decision& d : world.last) {
+      if (!d.preemption().victims.empty()) by = d.pod;
+      for (const auto& victim : d.preemption().victims) {
+        victims.push_back(victim.pod->metadata.name);
+        world.engine.remove_pod(*victim.pod);
+      }
+    }
+    std::ranges::sort(victims);
+    CHECK(fmt::format("{}", fmt::join(victims, " ")) == row.victims);
+    if (by) world.engine.preempted(*by, true);
+    world.wait(20s);
+    CHECK(world.bound() == row.bound);
   }
 }
 

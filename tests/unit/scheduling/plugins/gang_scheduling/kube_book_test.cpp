@@ -22,13 +22,13 @@ TEST_CASE("what is reserved is assumed, until it is not any more or is bound") {
   const Gang& gang = *b.book.find("default/w/pg");
   CHECK(gang.assumed.empty());
   CHECK(gang.pending.size() == 1);
-  b.book.reserve(*pod);
+  b.book.reserve(*pod, Symbol("n"));
   CHECK(gang.assumed.size() == 1);
   CHECK(gang.pending.empty());
   b.book.unreserve(*pod);
   CHECK(gang.assumed.empty());
   CHECK(gang.pending.size() == 1);
-  b.book.reserve(*pod);
+  b.book.reserve(*pod, Symbol("n"));
   b.book.pod_seen(changed(pod, [](api::Pod& p) { p.spec.node_name = Symbol("n"); }));
   CHECK(gang.assumed.empty());
   CHECK(gang.bound == 1);
@@ -50,7 +50,7 @@ TEST_CASE("a group's pods have one deadline, and those who come after it a new o
   }
 }
 
-TEST_CASE("gangs are known by workload, group and replica") {
+TEST_CASE("gangs are known by workload, group and replica, or by their PodGroup") {
   Book b;
   struct Row {
     PodEdit edit;
@@ -58,7 +58,13 @@ TEST_CASE("gangs are known by workload, group and replica") {
   };
   const Row kRows[] = {{refers("w", "pg"), "default/w/pg"},
                        {refers("w", "pg", "1"), "default/w/pg/1"},
-                       {refers("w.x", "pg"), "default/w.x/pg"}};
+                       {refers("w.x", "pg"), "default/w.x/pg"},
+                       {in_group("pg"), "default/pg"},
+                       {[](api::Pod& p) {
+                          refers("w", "pg")(p);
+                          in_group("later")(p);
+                        },
+                        "default/later"}};
   int number = 0;
   for (const Row& row : kRows) {
     b.book.pod_seen(make_pod(fmt::format("p{}", number++), "1", "", row.edit));

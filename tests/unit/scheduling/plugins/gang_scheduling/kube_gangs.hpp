@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "batch_world.hpp"
 #include "koord/api/types/kube_scheduling_v1alpha1/workload.hpp"
+#include "koord/api/types/kube_scheduling_v1beta1/pod_group.hpp"
 #include "koord/scheduling/config/kube_gates.hpp"
-#include "world.hpp"
 
 namespace koord::scheduling::gang_scheduling::test {
 
@@ -31,6 +32,10 @@ inline constexpr std::string_view kOn = "GenericWorkload=true,GangScheduling=tru
 inline PodEdit refers(const std::string& workload, const std::string& group,
                       const std::string& replica = {}) {
   return [=](api::Pod& p) { p.spec.workload_ref.emplace() = {workload, group, replica}; };
+}
+/// The same in the later form.
+inline PodEdit in_group(const std::string& group) {
+  return [=](api::Pod& p) { p.spec.scheduling_group.emplace().pod_group_name = group; };
 }
 inline std::shared_ptr<const api::Pod> member(const std::string& name, const std::string& workload = "w",
                                               const std::string& group = "pg",
@@ -53,23 +58,26 @@ inline std::shared_ptr<const api::Workload> workload(const std::string& name, co
   }
   return made;
 }
-struct KubeGangs : World {
+inline std::shared_ptr<const api::KubePodGroup> pod_group(const std::string& name, int min,
+                                                          const std::string& topology = {}) {
+  auto made = std::make_shared<api::KubePodGroup>();
+  made->metadata.namespace_ = "default";
+  made->metadata.name = name;
+  made->metadata.uid = "uid-of-" + name;
+  if (min != 0) made->spec.scheduling_policy.gang.emplace().min_count = min;
+  if (!topology.empty()) made->spec.scheduling_constraints.emplace().topology.push_back({topology});
+  return made;
+}
+
+struct KubeGangs : BatchWorld {
   explicit KubeGangs(int nodes = 1, std::string_view cpu = "8", KubeSchedulerConfiguration config = {},
                      EngineOptions options = {}, std::string_view set = kOn)
-      : World(std::move(config), options, plugin_table(), gates(set)) {
+      : BatchWorld(std::move(config), options, plugin_table(), gates(set)) {
     for (int n = 0; n < nodes; ++n) engine.put_node(make_node(fmt::format("n{}", n), cpu, "64Gi"));
   }
   void put(const std::string& name, int count, const std::string& group = "pg") {
     for (int n = 0; n < count; ++n) engine.put_pod(member(fmt::format("{}{}", name, n), "w", group));
   }
-  /// Everything that can be decided now: how many of each kind.
-  std::map<Kind, int> all() {
-    last = run();
-    std::map<Kind, int> kinds;
-    for (const Decision& d : last) ++kinds[d.kind()];
-    return kinds;
-  }
-  int bound() { return all()[Kind::bind]; }
   /// The pods that are bound now, by name.
   std::string bound_pods() {
     all();
@@ -78,14 +86,6 @@ struct KubeGangs : World {
       if (d.kind() == Kind::bind) names.insert(d.pod->metadata.name);
     return fmt::format("{}", fmt::join(names, " "));
   }
-  /// As if their bindings had been written, and seen.
-  void settle() {
-    for (const Decision& d : std::vector(last)) {
-      if (d.kind() != Kind::bind) continue;
-      engine.binding_succeeded(*d.pod);
-      engine.put_pod(changed(d.pod, [&](api::Pod& p) { p.spec.node_name = d.node(); }));
-    }
-  }
   /// What the pod was told last.
   std::string told(std::string_view name) const {
     std::string message = "nothing";
@@ -93,9 +93,6 @@ struct KubeGangs : World {
       if (d.pod->metadata.name == name) message = d.message();
     return message;
   }
-  void wait(nanoseconds time) { clock.advance(time); }
-
-  std::vector<Decision> last;
 };
 
 }  // namespace koord::scheduling::gang_scheduling::test

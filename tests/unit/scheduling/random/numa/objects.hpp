@@ -4,7 +4,6 @@
 
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,21 +11,14 @@
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
+#include "random/story_objects.hpp"
 
 namespace koord::scheduling::test {
 
-class NumaObjects {
+class NumaObjects : public StoryObjects {
  public:
-  explicit NumaObjects(unsigned seed) : random_(seed), nodes_(3 + static_cast<int>(seed % 3)) {}
+  explicit NumaObjects(unsigned seed) : StoryObjects(seed, 3 + seed % 3) {}
 
-  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
-  bool chance(int percent) { return below(100) < percent; }
-  template <class T, std::size_t n>
-  const T& one_of(const T (&all)[n]) {
-    return all[below(static_cast<int>(n))];
-  }
-
-  std::string node_name() { return "n" + std::to_string(below(nodes_)); }
   /// A machine of that name stays what it is, unless it is `rebuilt`; what is said of it differs.
   std::shared_ptr<const api::Node> node(const std::string& name, bool rebuilt);
   std::shared_ptr<const api::NodeResourceTopology> topology(const std::string& name);
@@ -50,8 +42,6 @@ class NumaObjects {
   std::string some_cpus(const Machine& machine, int percent);
   std::string ratios();
 
-  std::mt19937 random_;
-  int nodes_;
   std::map<std::string, Machine> machines_;
 };
 

@@ -2,28 +2,20 @@
 #pragma once
 
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
+#include "random/story_objects.hpp"
 
 namespace koord::scheduling::test {
 
-class ReservedObjects {
+class ReservedObjects : public StoryObjects {
  public:
-  explicit ReservedObjects(unsigned seed) : random_(seed), nodes_(3 + static_cast<int>(seed % 6)) {}
+  explicit ReservedObjects(unsigned seed) : StoryObjects(seed, 3 + seed % 6) {}
 
-  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
-  bool chance(int percent) { return below(100) < percent; }
-  template <class T, std::size_t n>
-  const T& one_of(const T (&all)[n]) {
-    return all[below(static_cast<int>(n))];
-  }
-
-  std::string node_name() { return "n" + std::to_string(below(nodes_)); }
   std::shared_ptr<const api::Node> node(const std::string& name);
   /// `names`: of reservations that are there.
   std::shared_ptr<const api::Pod> pod(const std::string& name, const std::vector<std::string>& names);
@@ -40,8 +32,6 @@ class ReservedObjects {
   api::Taint taint();
   std::string order();
 
-  std::mt19937 random_;
-  int nodes_;
   int orders_ = 0;
 };
 

@@ -143,6 +143,30 @@ void SharedWorld::judge_preemption(const Decision& d) {
   ++met_["preemptions"];
   world_->engine.preempted(*d.pod, true);
   for (const std::string& victim : victims) remove_pod(victim);
+  // Of one that has started each is a job of its own.
+  if (const std::string gang = gang_of(*d.pod); d.preemption().job == "default/" + gang) judge_room(d, gang);
+}
+
+/// Once they have gone what the gang lacks has room on the nodes and in its quota: nobody has gone in vain.
+void SharedWorld::judge_room(const Decision& d, const std::string& gang) {
+  int bound = 0;
+  std::vector<Pod> waiting;
+  for (const auto& [name, pod] : pods_) {
+    if (gang_of(*pod) != gang) continue;
+    if (node_of(name).empty())
+      waiting.push_back(pod);
+    else
+      ++bound;
+  }
+  const int least = waiting.empty() ? 0 : least_of(*waiting[0], groups_);
+  const auto is_alike = [&](const Pod& pod) { return quota_of(*pod) == quota_of(*waiting[0]); };
+  if (least <= bound || is_loose(*waiting[0]) || !std::ranges::all_of(waiting, is_alike)) return;
+  const std::int64_t room = room_for(*waiting[0]);
+  if (room < least - bound)
+    tell(gang, fmt::format("pods went for it, and there is room for {} of the {} that it lacks: {}", room,
+                           least - bound, d.message()));
+  ++met_[d.message().find("Insufficient quotas") != std::string::npos ? "preemptions of gangs in their quota"
+                                                                      : "preemptions of gangs"];
 }
 
 void SharedWorld::judge_node(const std::string& name) {

@@ -60,6 +60,7 @@ class SharedWorld {
   void decide();
   void judge(const std::vector<Decision>& made);
   void judge_preemption(const Decision& decision);
+  void judge_room(const Decision& decision, const std::string& gang);
   void judge_admission(const api::Pod& pod);
   void judge_node(const std::string& name);
   void judge_gang(const std::string& gang);
