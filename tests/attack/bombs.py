@@ -1,4 +1,4 @@
-"""Small requests that want to become large or long: documents, patches, selectors, definitions."""
+"""Small requests that want to become large or long: documents, patches, selectors, definitions, expressions."""
 import gzip
 import json
 import time
@@ -148,6 +148,128 @@ def definitions(ground, short):
     answered(ground, "malformed labels", "POST", MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "l", "labels": labels}})
 
 
+BOMBS = {  # expressions of self.a, many strings, and self.b, a long one
+    "loops": "self.a.all(x, self.a.all(y, self.a.all(z, x + y + z != '')))",
+    "growing lists": "self.a.map(x, self.a.map(y, self.a.map(z, [x, y, z]))).size() > 0",
+    "a string that grows": "self.b.replace('a', self.b.replace('a', self.b.replace('a', self.b))) != ''",
+    "parts": "self.b.split('').map(c, self.b.split('')).size() > 0",
+    "joined": "self.a.map(x, self.a.join(self.b)).join(self.b) != ''",
+    "parentheses": "(" * 5_000 + "true" + ")" * 5_000,
+    "negations": "!" * 100_000 + "true",
+    "lists": "[" * 20_000 + "]" * 20_000 + " == []",
+    "terms": " && ".join(["self.b != 'x'"] * 8_000),
+    "choices": "true ? " * 3_000 + "true" + " : true" * 3_000,
+    "a pattern": "self.b.matches('(((a{90}){90}){90}){90}')",
+    "patterns of its own": "self.a.all(x, self.b.matches(self.b))",
+    "found": "self.b.findAll('a*?').map(x, self.b.findAll('a')).size() > 0",
+    "formats": "self.a.map(x, '%s%s%s%s'.format([self.b, self.b, self.b, self.b])).join() != ''",
+    "macros in macros": "self.a.exists(a, " * 40 + "true" + ")" * 40,
+    "a literal": f"self.b != '{'x' * 500_000}'",
+}
+
+
+def expressions(ground, short):
+    """Rules of custom resources and conditions of webhooks: what is refused is refused in time, what is not costs no more than it may."""
+    strings = {"type": "array", "items": {"type": "string"}}
+    spec = {"a": ["x"] * 3_000, "b": "a" * 20_000}
+
+    def ruled(rules):
+        return {"type": "object", "properties": {"a": strings, "b": {"type": "string"}}, "x-kubernetes-validations": rules}
+
+    for number, rule in enumerate(BOMBS.values()):
+        defined(ground, f"rule{number}", ruled([{"rule": rule}]), spec)
+    defined(ground, "rules", ruled([{"rule": f"self.b != '{number}'"} for number in range(2_000)]), spec)
+    each = {"type": "object", "properties": {"a": {**strings, "items": {"type": "string", "x-kubernetes-validations": [
+        {"rule": "self.matches('^(x|y)+$')", "messageExpression": "self + self + self"}]}}}}
+    defined(ground, "items", each, {"a": ["z" * 100] * 10_000})
+    hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    for what, rule in BOMBS.items():
+        expression = rule.replace("self.a", "object.metadata.finalizers").replace("self.b", "object.data.b")
+        status, text = ground.call("POST", hooks, {
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "bombs"},
+            "webhooks": [{"name": "bombs.attack.test", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore",
+                          "clientConfig": {"url": "https://127.0.0.1:1/"}, "timeoutSeconds": 1,
+                          "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}],
+                          "matchConditions": [{"name": f"n{number}", "expression": expression} for number in range(8)]}]})
+        expect(status in range(200, 500), f"conditions, {what}: {status} {text[:200]!r}")
+        item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "conditions", "finalizers": [f"attack.test/{n}" for n in range(500)]},
+                "data": {"b": "a" * 20_000}}
+        answered(ground, f"an object beside conditions, {what}", "POST", f"{MAPS}?dryRun=All", item, statuses=range(200, 500))
+        ground.call("DELETE", f"{hooks}/bombs")
+    # As deep as a document may be: with the review around it, it is none.
+    ground.call("POST", hooks, {
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "deep"},
+        "webhooks": [{"name": "deep.attack.test", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Fail",
+                      "clientConfig": {"url": "https://127.0.0.1:1/"}, "timeoutSeconds": 1, "matchConditions": [{"name": "n", "expression": "false"}],
+                      "rules": [{"operations": ["*"], "apiGroups": ["attack.test"], "apiVersions": ["*"], "resources": ["*"]}]}]})
+    ground.call("POST", CRDS, definition("bottomless", {"type": "object", "x-kubernetes-preserve-unknown-fields": True}))
+    for levels in range(988, 1002):
+        body = b'{"apiVersion":"attack.test/v1","kind":"Bottomless","metadata":{"name":"x%d"},"spec":' % levels
+        answered(ground, f"an object of {levels} levels", "POST", "/apis/attack.test/v1/namespaces/default/bottomlesss",
+                 body + b'{"a":' * (levels - 1) + b"1" + b"}" * levels, statuses=range(200, 500))
+    ground.call("DELETE", f"{CRDS}/bottomlesss.attack.test")
+    ground.call("DELETE", f"{hooks}/deep")
+
+
+def claims(ground, short):
+    """Claims, classes and slices of devices, and pods of claims: what is too much is refused in time, the rest costs nobody a second."""
+    group = "/apis/resource.k8s.io/v1"
+    paths = {"ResourceClaim": f"{group}/namespaces/default/resourceclaims", "ResourceClaimTemplate": f"{group}/namespaces/default/resourceclaimtemplates",
+             "DeviceClass": f"{group}/deviceclasses", "ResourceSlice": f"{group}/resourceslices"}
+
+    def send(what, kind, spec, name="bomb", dry="?dryRun=All", statuses=range(200, 500)):
+        return answered(ground, what, "POST", f"{paths[kind]}{dry}", {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name},
+                                                                      "spec": spec}, statuses=statuses)
+
+    def exact(number, expressions=()):
+        return {"name": f"r{number}", "exactly": {"deviceClassName": "c", "selectors": [{"cel": {"expression": each}} for each in expressions]}}
+
+    for what, bomb in BOMBS.items():
+        expression = bomb.replace("self.a", "device.attributes['d'].a").replace("self.b", "device.driver")[:10_240]
+        send(f"a class, {what}", "DeviceClass", {"selectors": [{"cel": {"expression": expression}}] * 32})
+        send(f"a claim, {what}", "ResourceClaim", {"devices": {"requests": [exact(r, [f"{expression} && {r} != {s}" for s in range(4)]) for r in range(32)]}})
+    # All that fits: a thousand expressions, no two of them alike, of things that cost most.
+    for what, part in (("terms", "1==1||"), ("negations", "!!"), ("lists", "[1]==[1]||"), ("patterns", "'a'.matches('(a{20}){20}')||"),
+                       ("macros", "[1].all(x,x==1)||")):
+        wide = [exact(r, [f"{part * (1000 // len(part))}'{r}'=='{s}'" if what != "negations" else f"{part * 500}('{r}'=='{s}')" for s in range(32)])
+                for r in range(32)]
+        send(f"a thousand expressions of {what}", "ResourceClaim", {"devices": {"requests": wide}})
+    for what, spec in (("10,000 requests", {"requests": [exact(r) for r in range(10_000)]}),
+                       ("20,000 alternatives", {"requests": [{"name": "r", "firstAvailable": [{"name": f"s{s}", "deviceClassName": "c"} for s in range(20_000)]}],
+                                                "constraints": [{"matchAttribute": "d/a", "requests": [f"r/s{s}" for s in range(32)]}] * 32}),
+                       ("40,000 constraints", {"constraints": [{"matchAttribute": "-"}] * 40_000}),
+                       ("tolerations", {"requests": [{"name": "r", "exactly": {"deviceClassName": "c", "tolerations": [
+                           {"key": f"-{i}", "operator": "Like"} for i in range(30_000)]}}]})):
+        send(what, "ResourceClaim", {"devices": spec}, statuses=range(400, 500))
+        send(f"{what}, in a template", "ResourceClaimTemplate", {"spec": {"devices": spec}}, statuses=range(400, 500))
+    home = {"driver": "d", "nodeName": "n", "pool": {"name": "p", "resourceSliceCount": 1}}
+    for what, devices in (("attributes of 64 KiB", [{"name": f"d{i}", "attributes": {"a": {"string": "x" * 65_536}}} for i in range(16)]),
+                          ("a key of 1 MiB", [{"name": "d", "attributes": {"x" * (1 << 20): {"int": 1}}}]),
+                          ("20,000 attributes", [{"name": "d", "attributes": {f"a{i:05}": {"int": i} for i in range(20_000)}}]),
+                          ("20,000 attributes in no order", [{"name": "d", "attributes": {f"a{i * 7919 % 20_011:05}": {"int": i} for i in range(20_000)}}]),
+                          ("30,000 devices", [{"name": f"d{i}"} for i in range(30_000)]),
+                          ("a pool of dashes", [{"name": "d", "taints": [{"key": "-" * 300, "effect": "x"}] * 3_000}])):
+        send(what, "ResourceSlice", {**home, "devices": devices}, statuses=range(400, 500))
+    send("a pool's name", "ResourceSlice", {**home, "pool": {"name": "/" * 500_000, "resourceSliceCount": 1}}, statuses=range(400, 500))
+    # Pods that name so many claims that they cannot be, and one that can: the claims are made while others are served.
+    send("a template", "ResourceClaimTemplate", {"spec": {"devices": {"requests": [exact(0)]}}}, "many", "", range(200, 500))
+
+    def pod(name, count):
+        entries = [{"name": f"c{i}", "resourceClaimTemplateName": "many"} for i in range(count)]
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
+            "resourceClaims": entries, "containers": [{"name": "c", "image": "i", "resources": {"claims": [{"name": "nobody"}] * min(count, 20_000)}}]}}
+
+    answered(ground, "a pod of 100,000 claims", "POST", PODS, pod("claims", 100_000))
+    answered(ground, "a pod of 15,000 claims that it does not use", "POST", PODS, pod("claims", 15_000))
+    many = pod("claims", 3_000 if short else 15_000)
+    many["spec"]["containers"][0]["resources"] = {}
+    answered(ground, "a pod of thousands of claims", "POST", PODS, many, statuses=(201,))
+    time.sleep(3 if short else 15)  # they come meanwhile, and go with the pod
+    ground.call("DELETE", f"{PODS}/claims?gracePeriodSeconds=0")
+    time.sleep(3 if short else 10)
+    ground.call("DELETE", f"{paths['ResourceClaimTemplate']}/many")
+
+
 def encodings(ground, short):
     bomb = gzip.compress(b"\0" * (64 << 20))
     status, _ = ground.api_port.request("POST", MAPS, bomb, Content_Type="application/json", Content_Encoding="gzip")
@@ -168,4 +290,5 @@ def histories(ground, short):
     ground.call("DELETE", f"{MAPS}/busy")
 
 
-ATTACKS = [deep_documents, yaml, json_patches, merge_patches, selectors, invalid_affinity, definitions, encodings, histories]
+ATTACKS = [deep_documents, yaml, json_patches, merge_patches, selectors, invalid_affinity, definitions, expressions, claims, encodings,
+           histories]

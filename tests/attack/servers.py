@@ -10,7 +10,8 @@ import time
 import prober
 from ground import AIM, CEILING, Port, Program, expect, free_port, rss_mib
 
-KEPT_MIB = 400  # what a client may take whatever it is told
+# What a client may take whatever it is told: of a scheduler, whose 25 informers are all told it at once, 357 to 477.
+KEPT_MIB = 512
 CHUNK = b"x" * 65536
 
 

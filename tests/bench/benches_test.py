@@ -10,21 +10,25 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 # What a program is run with, and its exit status; those that want a server or much time say how they are used.
 SMALL = {
+    "cel_bench": (["10"], 0),
+    "claims_bench": (["10"], 0),
     "cpus_bench": (["10"], 0),
     "decode_bench": (["50"], 0),
     "decode_bench_rapidjson": (["50"], 0),
+    "devices_bench": (["10"], 0),
     "empty_webhook": ([], 2),
     "flood": (["--help"], 1),
-    "heap_bench": (["300"], 0),
+    "heap_bench": (["300", "3000"], 0),
     "json_bench": (["10"], 0),
     "koordlet_bench": (["--help"], 2),
     "later_writes_bench": (["--help"], 2),
     "manager_bench": (["20", "3"], 0),
+    "packing_bench": ([], 2),
     "protection_batch": (["--kind=none"], 2),
     "protection_service": (["--units=100", "--rate=2000", "--phases=-settle:0.05,steady:0.1,bursts:0.1:3:20:50"], 0),
     "quotas_bench": (["50"], 0),
     "review_flood": ([], 2),
-    "scheduler_bench": (["--all", "--nodes=10", "--pods=20"], 0),
+    "scheduler_bench": (["--nodes=10", "--pods=20", "--classes=3"], 0),
 }
 PROGRAMS = sys.argv[1:]
 

@@ -1,8 +1,8 @@
 // A plain flood of what a scheduler writes: for each waiting pod a Binding and a Scheduled event, before them
-// a patch of an annotation with --patch, over many connections. The bound that a scheduler's rate is compared
-// with.
-//   flood [--pods N] [--nodes N] [--connections N] [--patch] [--no-events] [--no-setup]    (KUBECONFIG names
-//   the server)
+// a patch of an annotation with --patch, with --claims what is written of the pod's claim (NAME-gpu), over
+// many connections. The bound that a scheduler's rate is compared with.
+//   flood [--pods N] [--nodes N] [--connections N] [--patch] [--claims] [--no-events] [--no-setup]
+//   (KUBECONFIG names the server)
 #include <sys/resource.h>
 
 #include <boost/asio/io_context.hpp>
@@ -16,6 +16,7 @@
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/events_v1/event.hpp"
+#include "koord/api/types/resource_v1/resource_claim.hpp"
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/kube/client.hpp"
@@ -28,7 +29,7 @@ namespace {
 
 struct Settings {
   int pods = 5000, nodes = 1000, connections = 64;
-  bool events = true, setup = true, patch = false;
+  bool events = true, setup = true, patch = false, claims = false;
 };
 
 struct Flood {
@@ -70,6 +71,22 @@ Task<> make_pods(Flood& flood) {
   }
 }
 
+/// The finalizer, and an allocation for the pod.
+Task<> write_claim(Flood& flood, const std::string& pod, const std::string& node) {
+  const ObjectKey key{kNamespace, pod + "-gpu"};
+  std::string protect = R"({"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"]}})";
+  const auto kept =
+      co_await flood.client.patch_raw(api::kind<api::ResourceClaim>(), key, std::move(protect), {});
+  if (!kept) flood.fail(kept.error());
+  std::string allocate =
+      R"({"status":{"allocation":{"devices":{"results":[{"request":"gpus","driver":"gpu.tests.koord","pool":")" +
+      node + R"(","device":"gpu-0"}]}},"reservedFor":[{"resource":"pods","name":")" + pod + R"(","uid":")" +
+      pod + R"("}]}})";
+  const auto told = co_await flood.client.patch_raw(api::kind<api::ResourceClaim>(), key, std::move(allocate),
+                                                    {.subresource = "status"});
+  if (!told) flood.fail(told.error());
+}
+
 Task<> write_pods(Flood& flood) {
   while (flood.next < static_cast<int>(flood.pods.size())) {
     const int index = flood.next++;
@@ -81,6 +98,10 @@ Task<> write_pods(Flood& flood) {
           R"({"metadata":{"annotations":{"scheduling.koordinator.sh/resource-status":"{\"cpuset\":\"0-3\"}"}}})";
       const auto patched = co_await flood.client.patch_raw(api::kind<api::Pod>(), key, std::move(change), {});
       if (!patched) flood.fail(patched.error());
+    }
+    if (flood.settings.claims) {
+      Task<> writing = write_claim(flood, name, node);
+      co_await std::move(writing);
     }
     const auto bound = co_await flood.client.bind(key, "", node);
     if (!bound) flood.fail(bound.error());
@@ -136,7 +157,8 @@ Task<Result<>> run(Flood& flood) {
   const double seconds = std::chrono::duration<double>(flood.clock.mono() - begin).count();
   const double used = cpu_seconds() - cpu;
   const double pods = static_cast<double>(flood.pods.size());
-  const double writes = pods * (1 + (flood.settings.events ? 1 : 0) + (flood.settings.patch ? 1 : 0));
+  const double writes = pods * (1 + (flood.settings.events ? 1 : 0) + (flood.settings.patch ? 1 : 0) +
+                                (flood.settings.claims ? 2 : 0));
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   std::printf(
@@ -162,6 +184,8 @@ Result<Settings> parse(int argc, char** argv) {
       settings.events = false;
     else if (flag == "--patch")
       settings.patch = true;
+    else if (flag == "--claims")
+      settings.claims = true;
     else if (flag == "--no-setup")
       settings.setup = false;
     else

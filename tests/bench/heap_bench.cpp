@@ -1,5 +1,6 @@
 // The queues' heap beside Boost's that can give up any element: pods come, some leave the middle, all are
 // taken.
+// usage: heap_bench [PODS [PODS_A_RUN]]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,6 +62,7 @@ std::uint64_t with_boost(std::vector<QueuedPod>& pods) {
 
 int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 10'000;
+  const int a_run = argc > 2 ? std::atoi(argv[2]) : 200'000;
   if (count < 1) return 2;
   std::vector<QueuedPod> pods(static_cast<std::size_t>(count));
   std::minstd_rand random(7);
@@ -69,7 +71,7 @@ int main(int argc, char** argv) {
     pods[i].order = i;
   }
   constexpr int kRounds = 7;
-  const int times = std::max(1, 200'000 / count);
+  const int times = std::max(1, a_run / count);
   std::array<std::array<double, kRounds>, 3> took{};
   std::array<std::uint64_t, 3> sums{};
   for (std::size_t round = 0; round < kRounds; ++round)

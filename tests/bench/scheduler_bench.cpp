@@ -20,6 +20,7 @@
 #include "koord/scheduling/config/config.hpp"
 #include "koord/scheduling/engine/engine.hpp"
 #include "koord/scheduling/plugins.hpp"
+#include "scheduler_claims.hpp"
 #include "scheduler_workloads.hpp"
 #include "scheduling/plugins/reservation/rules/status.hpp"
 
@@ -86,6 +87,13 @@ class Run {
         set->enabled = {{"NodeNUMAResource", {}}};
       plugins.pre_bind.enabled.push_back({"DefaultPreBind", {}});
     }
+    if (c.workload->devices) {
+      Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
+      for (PluginSet* set :
+           {&plugins.pre_filter, &plugins.filter, &plugins.score, &plugins.reserve, &plugins.pre_bind})
+        set->enabled = {{"DeviceShare", {}}};
+      plugins.pre_bind.enabled.push_back({"DefaultPreBind", {}});
+    }
     if (c.workload->reserved != bench::Reserved::no_plugin) {
       Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
       for (PluginSet* set :
@@ -103,9 +111,11 @@ class Run {
     if (c.workload->gangs) {
       Plugins& plugins = config.profiles.emplace_back().plugins.ensure();
       plugins.multi_point.enabled = {{"Coscheduling", {}}, {"DefaultPreBind", {}}};
-      if (c.workload->network)
-        config.profiles.back().plugin_config.push_back(
-            {"Coscheduling", api::RawJson{R"({"awareNetworkTopology":true})"}, nullptr});
+      config.profiles.back().plugin_config.push_back(
+          {"Coscheduling",
+           api::RawJson{fmt::format(R"({{"awareNetworkTopology":{},"enablePreemption":{}}})",
+                                    c.workload->network, c.workload->jobs_preempt)},
+           nullptr});
     }
     if (auto done = complete(config, plugin_table()); !done) throw std::runtime_error(done.error().message());
     auto profiles = build_profiles(config, plugin_table(), engine_.context());
@@ -134,11 +144,15 @@ class Run {
       engine_.put_node(std::move(node));
     }
     tell(storage);
+    if (w.claims) engine_.put_object(bench::make_device_class());
+    for (int i = 0; w.claims && i < case_.nodes; ++i) engine_.put_object(bench::make_slice(i));
     for (int i = 0; w.report_seconds > 0 && i < case_.nodes; ++i)
       engine_.put_object<api::NodeMetric>(report_of(i));
     for (int i = 0; w.memory_nodes > 0 && i < case_.nodes; ++i)
       engine_.put_object<api::NodeResourceTopology>(
           std::make_shared<api::NodeResourceTopology>(bench::make_topology(w, i)));
+    for (int i = 0; w.devices && i < case_.nodes; ++i)
+      engine_.put_object<api::Device>(std::make_shared<api::Device>(bench::make_device(i)));
     if (w.reserved == bench::Reserved::for_others || w.reserved == bench::Reserved::for_pods)
       for (int i = 0; i < case_.nodes; ++i) engine_.put_object<api::Reservation>(reservation(i, true));
     for (api::ElasticQuota& quota : bench::make_quotas(w))
@@ -178,6 +192,24 @@ class Run {
     for (const auto& p : pods) bench::add_storage(*case_.workload, *p, storage);
     tell(storage);
   }
+  void tell_claims(const std::vector<std::shared_ptr<const api::Pod>>& waiting) {
+    if (!case_.workload->claims) return;
+    for (const auto& p : waiting) engine_.put_object(bench::make_claim(*p));
+  }
+  /// What was written of the claims of these pods, which the watch tells.
+  std::vector<std::shared_ptr<const api::ResourceClaim>> claims_of(const std::vector<Decision>& decisions) {
+    if (!case_.workload->claims) return {};
+    return bench::written_claims(decisions, clock_);
+  }
+  /// The pods have gone, and their claims with them, as Kubernetes' controllers write it.
+  void remove_claims(const std::vector<std::shared_ptr<const api::ResourceClaim>>& claims) {
+    for (const auto& claim : claims) {
+      auto without = std::make_shared<api::ResourceClaim>(*claim);
+      without->status = {};
+      engine_.put_object<api::ResourceClaim>(without);
+      engine_.remove_object<api::ResourceClaim>(without);
+    }
+  }
 
   /// What the watch says of bound pods.
   static std::vector<std::shared_ptr<const api::Pod>> bound(std::vector<Decision>& decisions) {
@@ -214,10 +246,13 @@ class Run {
     std::vector<std::shared_ptr<const api::Pod>> pods;
     for (int i = 0; i < earlier; ++i) pods.push_back(pod(i, true));
     tell_volumes(pods);
+    tell_claims(pods);
     for (auto& p : pods) engine_.put_pod(std::move(p));
     for (;;) {
       std::vector<Decision> decisions;
       if (engine_.schedule(case_.workload->round, decisions) == 0) break;
+      for (auto& claim : claims_of(decisions)) engine_.put_object(std::move(claim));
+      for (const Decision& d : decisions) after(d);
       auto told = bound(decisions);
       tell_volumes(told);
       for (auto& p : told) engine_.put_pod(std::move(p));
@@ -235,6 +270,7 @@ class Run {
       }
     }
     tell_volumes(waiting);
+    tell_claims(waiting);
     const std::uint64_t looked_at = engine_.classes().rows_looked_at();
     enqueue_.run([&] {
       for (auto& p : waiting) engine_.put_pod(std::move(p));
@@ -250,11 +286,14 @@ class Run {
         ++(d.kind() == Decision::Kind::bind ? bound_ : not_bound_);
       }
       auto told = bound(decisions);
+      const auto claims = claims_of(decisions);
       confirm_.run([&] {
+        for (const auto& claim : claims) engine_.put_object(claim);
         if (case_.workload->disk != bench::Disk::none) tell_volumes(told);
         for (const auto& p : told) engine_.put_pod(p);
         for (const Decision& d : decisions) after(d);
         for (std::size_t i = 0; case_.workload->gone && i < told.size(); ++i) engine_.remove_pod(*told[i]);
+        remove_claims(claims);
       });
       reports();
     }

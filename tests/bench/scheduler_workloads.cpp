@@ -8,8 +8,10 @@
 
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/cpus.hpp"
+#include "koord/api/koordinator/devices.hpp"
 #include "koord/api/koordinator/gang.hpp"
 #include "koord/api/koordinator/quota.hpp"
+#include "scheduler_claims.hpp"
 #include "scheduling/plugins/reservation/rules/status.hpp"
 
 namespace koord::scheduling::bench {
@@ -111,9 +113,34 @@ void important(api::Pod& pod, const Which&) {
 void devices(api::Node& node, int) { node.status.allocatable["foo.com/gpu"] = api::Quantity::must("8"); }
 void device(api::Pod& pod, const Which&) { request(pod, "foo.com/gpu", "1"); }
 
+void gpu_machine(api::Node& node, int) {
+  const auto amount = [&](std::string_view name, int of) {
+    node.status.allocatable[name] = api::Quantity::from_int(of);
+  };
+  amount(api::kNvidiaGpu, kGpus);
+  amount(api::kRdma, 100 * kGpus);
+  for (const std::string_view percent : {api::kGpu, api::kGpuCore, api::kGpuMemoryRatio})
+    amount(percent, 100 * kGpus);
+}
+void whole_gpu(api::Pod& pod, const Which&) { request(pod, api::kNvidiaGpu, "1"); }
+void shared_gpu(api::Pod& pod, const Which&) {
+  request(pod, api::kGpuCore, "50");
+  request(pod, api::kGpuMemoryRatio, "50");
+}
+void whole_or_shared_gpu(api::Pod& pod, const Which& which) {
+  (which.number % 2 == 0 ? whole_gpu : shared_gpu)(pod, which);
+}
+void gpus_with_functions(api::Pod& pod, const Which&) {
+  request(pod, api::kNvidiaGpu, std::to_string(kGpus));
+  request(pod, api::kRdma, std::to_string(kGpus));
+  pod.metadata.annotations[api::DeviceHints::kAnnotation] =
+      R"({"rdma":{"vfSelector":{},"allocateStrategy":"RequestsAsCount"}})";
+  pod.metadata.annotations[api::DeviceJointAllocate::kAnnotation] =
+      R"({"deviceTypes":["gpu","rdma"],"requiredScope":"SamePCIe"})";
+}
+
 void gate(api::Pod& pod, const Which&) { pod.spec.scheduling_gates.push_back({"test.k8s.io/hold"}); }
 
-constexpr int kCores = 64;  // of such a machine, with two threads each
 void machine(api::Node& node, int) {
   node.status.allocatable["cpu"] = api::Quantity::from_int(2 * kCores);
   node.status.allocatable["memory"] = api::Quantity::must("512Gi");
@@ -149,6 +176,20 @@ void gang_of(api::Pod& pod, const Which& which) {
   pod.metadata.annotations[api::kGangMin] = std::to_string(size);
 }
 
+/// Each needs a node that four unimportant pods have.
+template <int size>
+void important_gang(api::Pod& pod, const Which& which) {
+  if constexpr (size > 1) gang_of<size>(pod, which);
+  request(pod, "cpu", "4");
+  pod.spec.priority = 10;
+}
+/// Four fit on a node, once the unimportant ones have gone.
+template <int size>
+void important_small_gang(api::Pod& pod, const Which& which) {
+  important_gang<size>(pod, which);
+  request(pod, "cpu", "1");
+}
+
 /// All of it in one domain of a layer.
 template <int size>
 void gathered(api::Pod& pod, const Which& which, std::string_view layer) {
@@ -169,6 +210,10 @@ void in_spine(api::Pod& pod, const Which& which) {
 void networked(api::Node& node, int number) {
   node.metadata.labels["spine"] = fmt::format("spine-{}", number / 320);
   node.metadata.labels["block"] = fmt::format("block-{}", number / 16);
+}
+/// The first 320 nodes; the others are in no network.
+void hardly_networked(api::Node& node, int number) {
+  if (number < 320) networked(node, number);
 }
 /// Of 6,000 nodes 100 spines and 3,500 blocks.
 void finely_networked(api::Node& node, int number) {
@@ -236,6 +281,13 @@ constexpr Workload kWorkloads[] = {
     {"SchedulingCSIPVs", kVolumePlugins, 1, 1, 0, nullptr, nullptr, basic, false, false, 1000, Disk::csi},
     {"Volumes, local", kVolumePlugins, 0.2, 0.6, 0, nullptr, nullptr, basic, false, false, 1000, Disk::local},
     {"Volumes, made", kVolumePlugins, 1, 1, 0, nullptr, nullptr, basic, false, false, 1000, Disk::made},
+    {.name = "Claims",
+     .needs = "DynamicResources",
+     .earlier_a_node = 1,
+     .measured_a_node = 2,
+     .pod = claims_device,
+     .gone = true,
+     .claims = true},
     {"LoadAware", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 60},
     {"LoadAware, each second", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 1},
     {"WholeCpus", "", 1, 4, 0, machine, nullptr, whole_cpus, false, false, 1000, Disk::none, 0, 2},
@@ -244,6 +296,52 @@ constexpr Workload kWorkloads[] = {
      8},
     {"NodeNUMAResource, others", "", 0.2, 2, 0, machine, nullptr, basic, false, false, 1000, Disk::none, 0,
      2},
+    {.name = "GPUs, whole",
+     .needs = "",
+     .earlier_a_node = 0,
+     .measured_a_node = 4,
+     .node = gpu_machine,
+     .pod = whole_gpu,
+     .devices = true},
+    {.name = "GPUs, shared",
+     .needs = "",
+     .earlier_a_node = 0,
+     .measured_a_node = 4,
+     .node = gpu_machine,
+     .pod = shared_gpu,
+     .devices = true},
+    {.name = "GPUs, whole and shared, pods go",
+     .needs = "",
+     .earlier_a_node = 2,
+     .measured_a_node = 4,
+     .node = gpu_machine,
+     .earlier = whole_or_shared_gpu,
+     .pod = whole_or_shared_gpu,
+     .gone = true,
+     .devices = true},
+    {.name = "GPUs, 8 with 8 functions of NICs",
+     .needs = "",
+     .earlier_a_node = 0,
+     .measured_a_node = 0.9,
+     .node = gpu_machine,
+     .pod = gpus_with_functions,
+     .devices = true},
+    {.name = "GPUs, 8 with 8 functions of NICs, pods go",
+     .needs = "",
+     .earlier_a_node = 0.5,
+     .measured_a_node = 2,
+     .node = gpu_machine,
+     .earlier = gpus_with_functions,
+     .pod = gpus_with_functions,
+     .gone = true,
+     .devices = true},
+    {.name = "GPUs, pods that want none",
+     .needs = "",
+     .earlier_a_node = 0.2,
+     .measured_a_node = 2,
+     .node = gpu_machine,
+     .pod = basic,
+     .devices = true},
     {"Reservation, none", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 0, 0,
      Reserved::none},
     {"Reservation, others", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 0, 0,
@@ -272,6 +370,52 @@ constexpr Workload kWorkloads[] = {
      false, 1000, Disk::none, 0, 0, Reserved::no_plugin, false, -1, true, true},
     {"Gang of 250, 9,600 domains", "", 0, 0.0417, 6000, finely_networked, nullptr, in_spine<250>, false,
      false, 1000, Disk::none, 0, 0, Reserved::no_plugin, false, -1, true, true},
+    // 20 blocks of 16 nodes, and 99,680 nodes beside them.
+    {.name = "Gangs of 32, in a block, others beside",
+     .needs = "",
+     .earlier_a_node = 0,
+     .measured_a_node = 0.0064,
+     .only_nodes = 100'000,
+     .node = hardly_networked,
+     .pod = in_block<32>,
+     .gangs = true,
+     .network = true},
+    // Five thousand nodes are full of 20,000 pods.
+    {.name = "Jobs preempt, pods",
+     .needs = "",
+     .earlier_a_node = 4,
+     .measured_a_node = 0.96,
+     .earlier = unimportant,
+     .pod = important_gang<1>,
+     .round = 100,
+     .gangs = true,
+     .jobs_preempt = true},
+    {.name = "Jobs preempt, gangs of 32",
+     .needs = "",
+     .earlier_a_node = 4,
+     .measured_a_node = 0.96,
+     .earlier = unimportant,
+     .pod = important_gang<32>,
+     .round = 100,
+     .gangs = true,
+     .jobs_preempt = true},
+    {.name = "Jobs preempt, gang of 1,000",
+     .needs = "",
+     .earlier_a_node = 4,
+     .measured_a_node = 0.2,
+     .earlier = unimportant,
+     .pod = important_gang<1000>,
+     .gangs = true,
+     .jobs_preempt = true},
+    // It would take 25,000 CPUs, and there are 20,000.
+    {.name = "Jobs preempt, gang of 25,000 in vain",
+     .needs = "",
+     .earlier_a_node = 4,
+     .measured_a_node = 5,
+     .earlier = unimportant,
+     .pod = important_small_gang<25000>,
+     .gangs = true,
+     .jobs_preempt = true},
     {"Gangs, none", "", 0.2, 2, 0, nullptr, nullptr, basic, false, false, 1000, Disk::none, 0, 0,
      Reserved::no_plugin, false, -1, true},
 };
@@ -368,58 +512,6 @@ void add_storage(const Workload& workload, const api::Pod& pod, Storage& out) {
     out.volumes.push_back(std::move(volume));
   }
   out.claims.push_back(std::move(claim));
-}
-
-api::NodeMetric make_report(int node, int report, WallTime now) {
-  const auto usage = [&](int milli, int mebibytes) {
-    api::ResourceMap map;
-    map.resources = {{"cpu", api::Quantity::from_milli(milli)},
-                     {"memory", api::Quantity::must(fmt::format("{}Mi", mebibytes))}};
-    return map;
-  };
-  const int busy = (node * 7 + report * 13) % 100;
-  api::NodeMetric metric;
-  metric.metadata.name = fmt::format("node-{}", node);
-  metric.status.update_time = api::Time(now);
-  api::NodeMetricInfo& info = metric.status.node_metric.ensure();
-  info.node_usage = usage(500 + 10 * busy, 4096 + 32 * busy);
-  for (const int minutes : {5, 10, 30}) {
-    api::AggregatedUsage& aggregated = info.aggregated_node_usages.emplace_back();
-    aggregated.duration = api::Duration(std::chrono::minutes(minutes));
-    for (const std::string_view type : {"avg", "p50", "p90", "p95", "p99"})
-      aggregated.usage[type] = usage(500 + 11 * busy, 4096 + 33 * busy);
-  }
-  for (int i = 0; i < 20; ++i) {
-    api::PodMetricInfo& pod = metric.status.pods_metric.emplace_back();
-    pod.namespace_ = "sched-0";
-    pod.name = fmt::format("there-{}-{}", node, i);
-    pod.priority = "koord-prod";
-    pod.pod_usage = usage(20 + busy / 2, 180 + busy);
-  }
-  return metric;
-}
-
-api::NodeResourceTopology make_topology(const Workload& workload, int node) {
-  api::NodeResourceTopology made;
-  made.metadata.name = fmt::format("node-{}", node);
-  api::CpuTopology cpus;
-  for (int cpu = 0; cpu < 2 * kCores; ++cpu) {
-    const int core = cpu % kCores;
-    cpus.detail.push_back({.id = cpu,
-                           .core = core,
-                           .socket = core * 2 / kCores,
-                           .node = core * workload.memory_nodes / kCores});
-  }
-  api::set_annotation(made.metadata.annotations, cpus);
-  for (int i = 0; i < workload.memory_nodes; ++i) {
-    api::TopologyZone& zone = made.zones.emplace_back();
-    zone.name = Symbol(fmt::format("node-{}", i));
-    zone.type = Symbol("Node");
-    const auto cpu = api::Quantity::from_int(2 * kCores / workload.memory_nodes),
-               memory = api::Quantity::must(fmt::format("{}Gi", 512 / workload.memory_nodes));
-    zone.resources = {{Symbol("cpu"), cpu, cpu, cpu}, {Symbol("memory"), memory, memory, memory}};
-  }
-  return made;
 }
 
 api::Reservation make_reservation(const Workload& workload, const Which& which, bool placed) {

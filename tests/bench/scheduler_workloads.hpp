@@ -14,6 +14,7 @@
 #include "koord/api/types/core_v1/persistent_volume_claim.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/scheduling_v1alpha1/cluster_network_topology.hpp"
+#include "koord/api/types/scheduling_v1alpha1/device.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
@@ -87,9 +88,18 @@ struct Workload {
   bool gangs = false;
   /// There is a network of spines, blocks and nodes, by labels that `node` sets, and gangs are placed by it.
   bool network = false;
+  /// DeviceShare has a say, and all nodes are machines of 8 GPUs and 8 NICs of 8 virtual functions each.
+  bool devices = false;
+  /// Each node has eight devices, and each pod a claim for one of them, from a template.
+  bool claims = false;
+  /// Pods preempt as jobs (enablePreemption), and gangs as one.
+  bool jobs_preempt = false;
 };
 
 std::span<const Workload> workloads();
+
+/// Of a machine with memory nodes, with two threads each; of one with GPUs, each on a PCIe switch with a NIC.
+inline constexpr int kCores = 64, kGpus = 8;
 
 /// Four CPUs, 32 GiB and 110 pods, in one of three zones.
 api::Node make_node(const Workload& workload, int number);
@@ -103,6 +113,8 @@ void add_storage(const Workload& workload, const api::Pod& pod, Storage& out);
 api::NodeMetric make_report(int node, int report, WallTime now);
 /// What the agent of such a node reports.
 api::NodeResourceTopology make_topology(const Workload& workload, int node);
+/// What the agent of a machine with GPUs reports.
+api::Device make_device(int node);
 /// On the node of its number, with half a CPU of it; without `placed` on none, and as much as a pod asks for.
 api::Reservation make_reservation(const Workload& workload, const Which& which, bool placed);
 /// A workload's quotas, parents first.

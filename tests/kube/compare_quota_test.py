@@ -7,25 +7,22 @@ which is that of a Go map there.
 
 usage: compare_quota_test.py      KOORDINATOR_BIN names the folder with the original's koord-scheduler and crds/
 """
-import collections
 import json
 import os
 import random
 import re
 import sys
-import tempfile
 import time
-import unittest
 
+import comparison
 import reservations as of
 import schedulers
 from reservations import pod
-from schedulers import wait_for
+from schedulers import LATE, wait_for
 
 import kube_api
 import original_scheduler
 from check_placement import amounts
-from sandbox import KOORD
 
 SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_QUOTA_SEEDS", "61 62 63 64").split()]
 PROBES = int(os.environ.get("KOORD_COMPARE_QUOTA_PROBES", "45"))
@@ -34,8 +31,7 @@ GPU, GATE = "example.com/gpu", "koord.test/held"
 DOMAIN = "quota.scheduling.koordinator.sh"
 QUOTAS = "/apis/scheduling.sigs.k8s.io/v1alpha1/elasticquotas"
 # What koord does not have yet: all of them say something of every pod that finds no node.
-LATER = ["Coscheduling", "DeviceShare"]
-LATE = 0.25  # seconds in which a scheduler hears of what the API server has said
+ASIDE = ["Coscheduling", "DeviceShare"]
 # The original reckons what quotas may use every ten seconds, and writes it a second later.
 QUIET = {"original": 12, "koord": 3}
 ANNOTATIONS = ["runtime", "request", "child-request", "guaranteed", "allocated", "non-preemptible-request", "non-preemptible-used"]
@@ -168,29 +164,17 @@ class Cluster:
                 yield ("look",)
 
 
-class Run:
+class Run(schedulers.Run):
     """One scheduler with the cluster, and all that was seen of it."""
 
     def __init__(self, api, seed, who, command):
-        self.api, self.connection, self.cluster, self.who = api, api.connect(), Cluster(seed), who
-        clean(api)
-        self.watches = {name: schedulers.PodWatch(api, name) for name in (NAMESPACE, OWN, LISTED)}
-        self.seen = {}
-        self.process = schedulers.Scheduler("scheduler", command)
-        try:
-            self.go()
-            self.process.alive()
-        finally:
-            self.process.end()
-            for watch in self.watches.values():
-                watch.close()
-            clean(api)
+        self.cluster = Cluster(seed)
+        super().__init__(api, who, command, (NAMESPACE, OWN, LISTED), clean)
+
+    def nodes(self):
+        return self.cluster.nodes
 
     def go(self):
-        self.api.load(self.cluster.nodes)
-        kube_api.create(self.connection, pod("first", NAMESPACE, {"cpu": "1m"}))
-        self.watches[NAMESPACE].wait_scheduled("first", 90)
-        self.remove("first", NAMESPACE)
         for quota in self.cluster.quotas:
             self.connection.request("POST", f"{QUOTAS.replace('/elasticquotas', '')}/namespaces/{quota['metadata']['namespace']}/elasticquotas",
                                     {key: value for key, value in quota.items() if key != "least"})
@@ -206,8 +190,7 @@ class Run:
                 time.sleep(LATE / 2)
             elif step[0] == "drop":
                 meta = step[1]["metadata"]
-                if meta["name"] in self.watches[meta["namespace"]].pods:
-                    self.remove(meta["name"], meta["namespace"])
+                self.remove([(meta["name"], meta["namespace"])])
             elif step[0] == "change":
                 meta = step[1]["metadata"]
                 self.connection.request("PATCH", f"{QUOTAS.replace('/elasticquotas', '')}/namespaces/{meta['namespace']}/elasticquotas/{meta['name']}",
@@ -215,12 +198,7 @@ class Run:
                 time.sleep(LATE)
             else:
                 looks += 1
-                self.seen[f"quotas, look {looks}"] = self.settled()
-
-    def remove(self, name, namespace):
-        schedulers.delete_now(self.connection, f"/api/v1/namespaces/{namespace}/pods/{name}")
-        self.watches[namespace].wait_gone([name])
-        time.sleep(LATE)
+                self.seen[f"quotas, look {looks}"] = schedulers.settled(self.told, QUIET[self.who])
 
     def told(self):
         """What all quotas say, by their names."""
@@ -231,15 +209,6 @@ class Run:
                                                 **{key: listed(notes.get(f"{DOMAIN}/{key}")) for key in ANNOTATIONS}}
         return found
 
-    def settled(self):
-        last, since = self.told(), time.monotonic()
-        while time.monotonic() - since < QUIET[self.who]:
-            time.sleep(0.25)
-            now = self.told()
-            if now != last:
-                last, since = now, time.monotonic()
-        return last
-
     def ask(self, probe):
         name, namespace = probe["metadata"]["name"], probe["metadata"]["namespace"]
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
@@ -247,13 +216,7 @@ class Run:
         time.sleep(LATE)
         self.connection.request("PATCH", path, {"spec": {"schedulingGates": None}}, "application/merge-patch+json")
 
-        def decided(pods):
-            item = pods.get(name)
-            if item and item["spec"].get("nodeName"):
-                return item
-            return item if item and schedulers.condition_of(item).get("reason") == "Unschedulable" else None
-
-        item = self.watches[namespace].wait(f"a verdict on {name}", decided)
+        item = self.watches[namespace].first(name, ("Unschedulable",))
         bound = bool(item["spec"].get("nodeName"))
         condition = {key: ordered(value) for key, value in schedulers.condition_of(item).items() if key in ("reason", "message")} if not bound else {}
         events = [] if bound else wait_for(f"{name}: an event", lambda: sorted({
@@ -261,7 +224,7 @@ class Run:
             if event["regarding"]["name"] == name and event["reason"] == "FailedScheduling"}))
         self.seen[name] = {"bound": bound, "condition": condition, "events": events, "probe": probe}
         if not bound:
-            self.remove(name, namespace)
+            self.remove([(name, namespace)])
 
 
 def clean(api):
@@ -273,48 +236,27 @@ def clean(api):
     schedulers.clean(api, [NAMESPACE, OWN, LISTED])
 
 
-class CompareQuota(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.api = kube_api.Api(schedulers.KUBECONFIG)
-        schedulers.ensure_namespaces(cls.api, NAMESPACE, OWN, LISTED, SYSTEM)
-        of.install(schedulers.KUBECONFIG, original_scheduler.CRDS)
-        cls.met = collections.Counter()
+class CompareQuota(comparison.Comparison):
+    namespaces, rules = (NAMESPACE, OWN, LISTED, SYSTEM), REASONS
 
-    def run_with(self, seed, profile, checks_parents, who, command):
-        text = of.configuration(profile, schedulers.KUBECONFIG, less=LATER)
+    def compare(self, seed, profile, checks_parents):
+        text = of.configuration(profile, schedulers.KUBECONFIG, less=ASIDE)
         old = "quotaGroupNamespace: koordinator-system"
         assert old in text
         text = text.replace(old, f"{old}\n          enableCheckParentQuota: {str(checks_parents).lower()}")
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-            file.write(text)
-            file.flush()
-            return Run(self.api, seed, who, command(file.name))
-
-    def compare(self, seed, profile, checks_parents):
-        theirs = self.run_with(seed, profile, checks_parents, "original", lambda file: original_scheduler.command(schedulers.KUBECONFIG, file))
-        ours = self.run_with(seed, profile, checks_parents, "koord",
-                             lambda file: [KOORD, "--role=scheduler", "--v=2", f"--config={file}", "--secure-port=0", "--port=0"])
-        differences, bound = [], 0
+        theirs, ours = schedulers.beside_the_original(text, lambda who, command: Run(self.api, seed, who, command))
+        differences, bound = schedulers.differences(theirs, ours), 0
         for name, upstream in theirs.seen.items():
             own = ours.seen[name]
-            self.met.update(reason for reason in REASONS if reason in str(upstream) and reason in str(own))
+            self.count_words(upstream, own)
             bound += upstream.get("bound") is True
-            if upstream != own:
-                differences.append(f"{name}:" + "".join(f"\n  {key}\n    {upstream.get(key)}\n    {own.get(key)}" for key in sorted({*upstream, *own})
-                                                        if upstream.get(key) != own.get(key)) + f"\n  {upstream.get('probe', '')}")
         print(f"seed {seed}, {profile}, parents {'checked' if checks_parents else 'not checked'}: {PROBES} probes, {bound} bound, "
               f"{len(theirs.cluster.quotas)} quotas, {len(differences)} differences", file=sys.stderr)
-        self.assertEqual(differences, [], "\n" + "\n".join(differences))
+        self.check(differences)
         self.assertGreater(bound, PROBES // 10)
 
-    def test_every_rule_has_been_met(self):
-        self.assertEqual([reason for reason in REASONS if not self.met[reason]], [])
 
-
-for number, each_seed in enumerate(SEEDS):
-    setattr(CompareQuota, f"test_cluster_{each_seed}",
-            lambda self, seed=each_seed, profile=list(of.PROFILES)[number % len(of.PROFILES)], checks=number % 4 >= 2: self.compare(seed, profile, checks))
+comparison.for_each_seed(CompareQuota, SEEDS, checks_parents=lambda number: number % 4 >= 2)
 
 
 if __name__ == "__main__":

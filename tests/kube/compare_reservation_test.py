@@ -6,16 +6,14 @@ since the original forgets them. Needs the original's program; no part of CI.
 
 usage: compare_reservation_test.py       KOORDINATOR_BIN names the folder with `koord-scheduler` and `crds/`
 """
-import collections
 import json
 import os
 import random
 import re
 import sys
-import tempfile
 import time
-import unittest
 
+import comparison
 import compare_scheduler
 import reservations as of
 import schedulers
@@ -25,15 +23,13 @@ from schedulers import wait_for
 import kube_api
 import original_scheduler
 from check_placement import amounts, pod_requests
-from sandbox import KOORD
 
 SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_RESERVATION_SEEDS", "51 52 53 54").split()]
 PROBES = int(os.environ.get("KOORD_COMPARE_RESERVATION_PROBES", "60"))
 NAMESPACE, SCHEDULER = "compare-reservations", "koord-scheduler"
 GPU, TIER = "example.com/gpu", "tier"
-# What koord does not have yet, and ElasticQuota, whose words compare_quota_test.py compares: all of them say something of every pod
-# that finds no node.
-LATER = ["Coscheduling", "ElasticQuota", "DeviceShare"]
+# They say something of every pod that finds no node, and have comparisons of their own.
+ASIDE = ["Coscheduling", "ElasticQuota", "DeviceShare"]
 LATE = 0.4  # seconds in which a scheduler hears of what the API server has said
 UIDS = ["00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"]
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
@@ -145,31 +141,18 @@ class Cluster:
         return item
 
 
-class Run:
+class Run(schedulers.Run):
     """One scheduler with the cluster, and all that was seen of it."""
 
-    def __init__(self, api, seed, command):
-        self.api, self.world, self.cluster = api, of.World(api, NAMESPACE), Cluster(seed)
-        self.world.clean()
-        self.watch = schedulers.PodWatch(api, NAMESPACE)
-        self.watch.wait("an empty namespace", lambda pods: not pods)
-        self.seen = {}
-        self.process = schedulers.Scheduler("scheduler", command)
-        try:
-            self.go()
-            self.process.alive()
-            self.output = self.process.output()
-        finally:
-            self.process.end()
-            self.watch.close()
-            self.world.clean()
+    def __init__(self, api, seed, who, command):
+        self.world, self.cluster = of.World(api, NAMESPACE), Cluster(seed)
+        super().__init__(api, who, command, [NAMESPACE], lambda _: self.world.clean())
+
+    def nodes(self):
+        return self.cluster.nodes
 
     def go(self):
-        self.api.load(self.cluster.nodes)
-        barrier = pod("first", NAMESPACE, {"cpu": "1m"}, app="none")
-        kube_api.create(self.world.connection, barrier)
-        self.watch.wait_scheduled("first", 90)
-        self.remove("first")
+        self.watch = self.watches[NAMESPACE]
         for item in self.cluster.kept:
             self.place(item)
         self.seen["reservations"] = told = self.told()
@@ -193,10 +176,6 @@ class Run:
 
     def names(self):
         return [item["metadata"]["name"] for item in self.cluster.kept]
-
-    def remove(self, name):
-        schedulers.delete_now(self.world.connection, f"{self.world.pods}/{name}")
-        self.watch.wait_gone([name])
 
     def place(self, item):
         self.world.reserve(item)
@@ -236,7 +215,7 @@ class Run:
             changed = self.told()[given["name"]]
         self.seen[name] = {"verdict": (verdict[0], ordered(verdict[1])), "condition": condition, "events": events, "given": given and given["name"], "status": changed,
                            "annotations": sorted(item["metadata"].get("annotations", {})), "probe": probe}
-        self.remove(name)
+        self.remove([(name, NAMESPACE)])
         if given and kept["spec"]["allocateOnce"]:
             # As it was for the next one.
             self.world.until(given["name"], "has succeeded", lambda status: status["phase"] == "Succeeded")
@@ -248,23 +227,12 @@ class Run:
         time.sleep(LATE / 2)
 
 
-class CompareReservation(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.api = kube_api.Api(schedulers.KUBECONFIG)
-        schedulers.ensure_namespaces(cls.api, NAMESPACE, "koordinator-system")
-        of.install(schedulers.KUBECONFIG, original_scheduler.CRDS)
-        cls.met = collections.Counter()
-
-    def run_with(self, seed, profile, command):
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-            file.write(of.configuration(profile, schedulers.KUBECONFIG, less=LATER))
-            file.flush()
-            return Run(self.api, seed, command(file.name))
+class CompareReservation(comparison.Comparison):
+    namespaces, rules = (NAMESPACE, "koordinator-system"), REASONS
 
     def compare(self, seed, profile):
-        theirs = self.run_with(seed, profile, lambda file: original_scheduler.command(schedulers.KUBECONFIG, file))
-        ours = self.run_with(seed, profile, lambda file: [KOORD, "--role=scheduler", "--v=2", f"--config={file}", "--secure-port=0", "--port=0"])
+        theirs, ours = schedulers.beside_the_original(of.configuration(profile, schedulers.KUBECONFIG, less=ASIDE),
+                                                      lambda who, command: Run(self.api, seed, who, command))
         differences, unique, placed, used = [], 0, 0, 0
         for name, upstream in theirs.seen.items():
             own = ours.seen[name]
@@ -280,11 +248,10 @@ class CompareReservation(unittest.TestCase):
                     continue
                 unique += upstream["verdict"][0] == "scheduled"
             if upstream != own:
-                differences.append(f"{name}:" + "".join(f"\n  {key}\n    {upstream[key]}\n    {own[key]}" for key in upstream if upstream[key] != own[key])
-                                   + f"\n  {upstream.get('probe')}")
+                differences.append(f"{name}:{schedulers.difference(upstream, own)}\n  {upstream.get('probe')}")
         print(f"seed {seed}, {profile}: {PROBES} probes, {placed} scheduled, {unique} of them on the same node, {used} in reservations, "
               f"{len(differences)} differences", file=sys.stderr)
-        self.assertEqual(differences, [], "\n" + "\n".join(differences))
+        self.check(differences)
         self.assertGreater(used, PROBES // 10)
 
     def may_differ(self, theirs, name, node):
@@ -304,13 +271,8 @@ class CompareReservation(unittest.TestCase):
             shares.append([int(part * 100 / amount) if part <= amount else 0 for part, amount in zip(parts, there.values())])
         return sum(shares[0]) // len(shares[0]) == sum(shares[1]) // len(shares[1])
 
-    def test_every_rule_has_been_met(self):
-        self.assertEqual([reason for reason in REASONS if not self.met[reason]], [])
 
-
-for number, each_seed in enumerate(SEEDS):
-    setattr(CompareReservation, f"test_cluster_{each_seed}",
-            lambda self, seed=each_seed, profile=list(of.PROFILES)[number % len(of.PROFILES)]: self.compare(seed, profile))
+comparison.for_each_seed(CompareReservation, SEEDS)
 
 
 if __name__ == "__main__":

@@ -222,7 +222,8 @@ class Gangs(unittest.TestCase):
         before = self.halves(gang)
         self.assertTrue(0 < len(before) < gang.members, f"{len(before)} are bound: not in the middle")
         self.stays_and_gets_whole(gang, before)
-        self.assertIn("msg=leading", second.output())
+        # Who has lost the lease goes on until he hears of it.
+        wait_for("the other replica leads", lambda: "msg=leading" in second.output())
         second.alive()
         self.nothing_is_left_behind()
         return leader

@@ -8,11 +8,11 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
 import schedulers
 
 import kube_api
+from sandbox import served
 
 NODE = "node-a"
 # Ages, stamps, generated values: what differs from run to run.
@@ -95,20 +95,14 @@ def main():
     del node["status"]["conditions"]
     api = kube_api.Api(schedulers.KUBECONFIG)
     schedulers.clean(api, ["default"])
-    with tempfile.TemporaryDirectory(prefix="koord-kubectl.") as folder:
-        os.environ["HOME"] = folder  # kubectl's caches
-        kubeconfig = os.path.join(folder, "kubeconfig")
-        server = subprocess.Popen([sys.argv[1], f"--kubeconfig={kubeconfig}"], stdout=subprocess.PIPE, text=True)
+    with served(sys.argv[1]) as kubeconfig:
+        os.environ["HOME"] = os.path.dirname(kubeconfig)  # kubectl's caches
         try:
-            line = server.stdout.readline()
-            assert line.startswith("sandbox ready"), line
             node["metadata"]["annotations"] = {"sandbox.koordinator.sh/kubelet": "false"}
             for each in (api, kube_api.Api(kubeconfig)):
                 prepare(each, node)
             return 1 if compare(table, schedulers.KUBECONFIG, kubeconfig) else 0
         finally:
-            server.terminate()
-            server.wait(20)
             schedulers.clean(api, ["default"])
 
 

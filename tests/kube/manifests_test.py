@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+import claims
 import reservations
 import schedulers
 from own_cluster import own_cluster
@@ -199,7 +200,8 @@ class Manifests(unittest.TestCase):
         self.assertEqual(pods.verdict("huge")[0], "Unschedulable")
         self.whole_cpus(pods)
         self.kept_room(pods)
-        self.claims_and_victims(pods)
+        self.device(pods)
+        self.claims_and_victims(pods)  # who makes room stays there, as there is no kubelet
         self.quotas()
         wait_for("an event of each", lambda: {"Scheduled", "FailedScheduling", "MalformedPodMetadata"} <= {
             event["reason"] for event in self.api.list("/apis/events.k8s.io/v1/events")})
@@ -305,6 +307,13 @@ class Manifests(unittest.TestCase):
         wait_for("the other goes", lambda: self.refused("GET", "/api/v1/namespaces/default/pods/small") == 404 or
                  "deletionTimestamp" in self.request("GET", "/api/v1/namespaces/default/pods/small")["metadata"])
 
+    def device(self, pods):
+        """A pod with a claim for a device of a slice."""
+        self.api.load([claims.device_class(), claims.device_slice(NODE, 1), claims.claim("device", "default")])
+        self.request("POST", "/api/v1/namespaces/default/pods", schedulers.pod(
+            "device", "koord-scheduler", **claims.uses(resourceClaimName="device")))
+        self.assertEqual(pods.verdict("device"), ("scheduled", NODE))
+
     def starts_while_no_manager_answers(self):
         """Complaint 1844: with failurePolicy Fail and the manager down nothing of koord's could start, and no other pod."""
         pod = schedulers.pod("late", "default-scheduler")
@@ -319,8 +328,9 @@ class Manifests(unittest.TestCase):
             wait_for(f"{verb}: the rights", lambda: all(self.allowed(account, verb_of, "pods", part) == (verb == "apply") for account, verb_of, part in (
                 ("koordlet", "create", "eviction"), ("koord-manager", "patch", ""), ("koord-manager", "get", ""))))
 
-        self.assertEqual(sorted(os.listdir(GATES)), ["ColocationProfileController.yaml", "EnablePodEnhancedValidator.yaml",
-                                                     "EnableQuotaAdmission.yaml", "GangScheduling.yaml", "only-evict-by-api.yaml"])
+        self.assertEqual(sorted(os.listdir(GATES)), ["ColocationProfileController.yaml", "DRADeviceTaintRules.yaml", "DRAExtendedResource.yaml", "DevicePluginAdaption.yaml", "EnablePodEnhancedValidator.yaml",
+                                                     "EnableQuotaAdmission.yaml", "GangScheduling.yaml",
+                                                     "enable-network-topology-manager.yaml", "only-evict-by-api.yaml"])
         late = schedulers.pod("late-profile", "nobody")
         self.request("POST", "/api/v1/namespaces/default/pods", late)
         self.request("POST", PROFILES, {

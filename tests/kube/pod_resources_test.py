@@ -5,14 +5,12 @@ usage: pod_resources_test.py SERVE      SERVE is the sandbox program of tests/ro
 """
 import http.client
 import json
-import os
-import subprocess
 import sys
-import tempfile
 
 import schedulers
 
 import kube_api
+from sandbox import served
 
 PODS = "/api/v1/namespaces/default/pods?dryRun=All"
 LIMIT = "Limit must be set for non overcommitable resources"
@@ -82,23 +80,15 @@ def main():
     schedulers.skip_without_cluster()
     failures = 0
     real = kube_api.Api(schedulers.KUBECONFIG)
-    with tempfile.TemporaryDirectory(prefix="koord-resources.") as folder:
-        kubeconfig = os.path.join(folder, "kubeconfig")
-        child = subprocess.Popen([sys.argv[1], f"--kubeconfig={kubeconfig}"], stdout=subprocess.PIPE, text=True)
-        try:
-            line = child.stdout.readline()
-            assert line.startswith("sandbox ready"), line
-            sandbox = kube_api.Api(kubeconfig)
-            for *parts, wrong in TABLE:
-                item = pod(*parts)
-                theirs, ours = ask(real, item), ask(sandbox, item)
-                said = "; ".join(cause[2] for cause in theirs[1])
-                if theirs[0] != (422 if wrong else 201) or (wrong or "") not in said or theirs != ours:
-                    failures += 1
-                    print(f"FAILED: {parts}: {wrong}\n  real:    {theirs}\n  sandbox: {ours}", flush=True)
-        finally:
-            child.terminate()
-            child.wait(20)
+    with served(sys.argv[1]) as kubeconfig:
+        sandbox = kube_api.Api(kubeconfig)
+        for *parts, wrong in TABLE:
+            item = pod(*parts)
+            theirs, ours = ask(real, item), ask(sandbox, item)
+            said = "; ".join(cause[2] for cause in theirs[1])
+            if theirs[0] != (422 if wrong else 201) or (wrong or "") not in said or theirs != ours:
+                failures += 1
+                print(f"FAILED: {parts}: {wrong}\n  real:    {theirs}\n  sandbox: {ours}", flush=True)
     print(f"{len(TABLE)} pods on both, {failures} differences")
     return 1 if failures else 0
 

@@ -8,11 +8,11 @@ import random
 import signal
 import sys
 import tempfile
-import threading
 import unittest
 
 import reservations as of
 import schedulers
+from killer import Killer
 from own_cluster import own_cluster
 from reservations import owner, pod, reservation, said, topology
 
@@ -28,30 +28,9 @@ POINTS = {
     "the pod is written and not bound": ("PATCH", f"/namespaces/{NAMESPACE}/pods/", "after"),
     "the pod is not bound": ("POST", "/binding", "before"),
     "the pod is bound and nobody knows": ("POST", "/binding", "after"),
-    "nothing of the Reservation is written": ("PATCH", "/status", "before"),
-    "the Reservation is written and nobody knows": ("PATCH", "/status", "after"),
+    "nothing of the Reservation is written": ("PATCH", ("/reservations/", "/status"), "before"),
+    "the Reservation is written and nobody knows": ("PATCH", ("/reservations/", "/status"), "after"),
 }
-
-
-class Killer:
-    """Ends the process when a write of a kind comes for the n-th time."""
-
-    def __init__(self, process, point, count):
-        self.process, (self.method, self.part, self.when), self.left = process, point, count
-        self.lock, self.died = threading.Lock(), threading.Event()
-
-    def __call__(self, method, path, when):
-        concerns = (when, method) == (self.when, self.method) and self.part in path and (self.part != "/status" or "/reservations/" in path)
-        with self.lock:
-            if self.died.is_set():
-                return True
-            self.left -= concerns
-            if not concerns or self.left > 0:
-                return False
-            self.process.child.kill()
-            self.process.child.wait()
-            self.died.set()
-            return True
 
 
 class Deaths(unittest.TestCase):

@@ -26,9 +26,13 @@ ORIGINALS = {
         ("storage.k8s.io", "csidrivers"): READ, ("storage.k8s.io", "csinodes"): READ,
         ("storage.k8s.io", "csistoragecapacities"): READ, ("storage.k8s.io", "storageclasses"): READ,
         ("slo.koordinator.sh", "nodemetrics"): READ, ("topology.node.k8s.io", "noderesourcetopologies"): EVERYTHING,
+        ("scheduling.koordinator.sh", "devices"): EVERYTHING,
         ("scheduling.koordinator.sh", "reservations"): EVERYTHING, ("scheduling.koordinator.sh", "reservations/status"): EVERYTHING,
         ("scheduling.sigs.k8s.io", "elasticquotas"): EVERYTHING, ("scheduling.sigs.k8s.io", "podgroups"): EVERYTHING,
         ("storage.k8s.io", "volumeattachments"): READ,
+        ("resource.k8s.io", "deviceclasses"): READ, ("resource.k8s.io", "resourceslices"): READ,
+        ("resource.k8s.io", "devicetaintrules"): READ,  # with the gate DRADeviceTaintRules
+        ("resource.k8s.io", "resourceclaims"): READ + " create delete patch update", ("resource.k8s.io", "resourceclaims/status"): READ + " patch update",
         ("scheduling.k8s.io", "workloads"): READ,  # with the gate GenericWorkload
         ("authentication.k8s.io", "tokenreviews"): "create", ("authorization.k8s.io", "subjectaccessreviews"): "create",
         ("coordination.k8s.io", "leases"): "create get update", ("events.k8s.io", "events"): "create patch update",
@@ -45,9 +49,6 @@ MORE = {
                                                   "its own namespace alone",
     ("koord-manager", "", "configmaps"): "what slo-controller-config said last, by its name",
     ("koord-scheduler", "", "pods/eviction"): "what is over its quota is evicted, as disruption budgets allow; upstream deletes it",
-    ("koord-scheduler", "scheduling.koordinator.sh", "clusternetworktopologies"): "what --enable-network-topology-manager reads; "
-                                                                                  "upstream's role lacks it",
-    ("koord-scheduler", "scheduling.koordinator.sh", "clusternetworktopologies/status"): "what it writes; the same",
     ("koordlet", "events.k8s.io", "events"): "the group that events are written in today",
     ("koordlet", "", "nodes/configz"): "what nodes/proxy is narrowed to",
     ("koordlet", "", "nodes/pods"): "what nodes/proxy is narrowed to",
@@ -55,10 +56,9 @@ MORE = {
 # Rights that the default gates need, and an ordinary run seldom uses.
 RARE = {
     ("koord-scheduler", "scheduling.sigs.k8s.io", "podgroups", "patch"): "a PodGroup's phase, where there are PodGroups",
-    ("koord-scheduler", "scheduling.koordinator.sh", "clusternetworktopologies", "list"): "with --enable-network-topology-manager",
-    ("koord-scheduler", "scheduling.koordinator.sh", "clusternetworktopologies", "watch"): "with --enable-network-topology-manager",
-    ("koord-scheduler", "scheduling.koordinator.sh", "clusternetworktopologies/status", "patch"): "with --enable-network-topology-manager",
     ("koord-scheduler", "", "pods/eviction", "create"): "a quota that uses more than it may (monitorAllQuotas)",
+    ("koord-scheduler", "resource.k8s.io", "resourceclaims", "get"): "after a write that conflicted: what it is by now",
+    ("koord-scheduler", "resource.k8s.io", "resourceclaims/status", "patch"): "a pod is taken out of a claim when its binding failed",
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
     ("koord-scheduler", "scheduling.koordinator.sh", "reservations", "get"): "after a write that conflicted: what it is by now",
     ("koord-manager", "events.k8s.io", "events", "patch"): "an event that comes again",

@@ -13,6 +13,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 import kube_api  # noqa: E402
+import original_scheduler  # noqa: E402
 from sandbox import KOORD, wait_for  # noqa: E402
 
 KUBECONFIG = os.environ.get("KOORD_KUBE_KUBECONFIG")
@@ -20,6 +21,7 @@ KUBE_SCHEDULER = os.path.join(os.environ.get("KUBEBUILDER_ASSETS", ""), "kube-sc
 UPSTREAM, OURS = "default-scheduler", "koord-scheduler"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
+LATE = 0.25  # seconds in which a scheduler hears of what the API server has said
 
 
 def of_the_sandbox(name):
@@ -99,6 +101,17 @@ def condition_of(item):
     return found[0] if found else {}
 
 
+def settled(look, quiet):
+    """What look() gives when it has given the same for `quiet` seconds."""
+    last, since = look(), time.monotonic()
+    while time.monotonic() - since < quiet:
+        time.sleep(LATE)
+        now = look()
+        if now != last:
+            last, since = now, time.monotonic()
+    return last
+
+
 class Scheduler:
     """A scheduler's process: ended with the test, its output shown where it ends before."""
 
@@ -135,13 +148,20 @@ def koord(*flags):
     return Scheduler("koord", [KOORD, "--role=scheduler", f"--kubeconfig={KUBECONFIG}", "--v=2", *ports, *flags])
 
 
-def koord_as_kube_scheduler(*flags, name=OURS):
-    """koord with kube-scheduler's profile and semantics, and no limit; and the file of its configuration, to be closed."""
+def unthrottled(name, kubeconfig=None):
+    """kube-scheduler's configuration without its limit of 50 requests a second, in a file to be closed. Without a kubeconfig: what
+    KUBECONFIG is by now, which tests with a cluster of their own set."""
     file = tempfile.NamedTemporaryFile("w", suffix=".yaml")
     file.write("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
                f"leaderElection: {{leaderElect: false}}\nprofiles: [{{schedulerName: {name}}}]\n"
-               f"clientConnection: {{kubeconfig: {KUBECONFIG}, qps: 100000, burst: 100000}}\n")
+               f"clientConnection: {{kubeconfig: {kubeconfig or KUBECONFIG}, qps: 100000, burst: 100000}}\n")
     file.flush()
+    return file
+
+
+def koord_as_kube_scheduler(*flags, name=OURS):
+    """koord with kube-scheduler's profile and semantics, and no limit; and the file of its configuration, to be closed."""
+    file = unthrottled(name)
     return koord(f"--config={file.name}", "--koordinator-semantics=false", *flags), file
 
 
@@ -154,23 +174,19 @@ def kube_scheduler(*flags, port=0):
 
 def unthrottled_kube_scheduler(name=UPSTREAM):
     """Without its limit of 50 requests a second; and the file of its configuration, to be closed."""
-    file = tempfile.NamedTemporaryFile("w", suffix=".yaml")
-    file.write("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-               f"leaderElection: {{leaderElect: false}}\nprofiles: [{{schedulerName: {name}}}]\n"
-               f"clientConnection: {{kubeconfig: {KUBECONFIG}, qps: 100000, burst: 100000}}\n")
-    file.flush()
+    file = unthrottled(name)
     return kube_scheduler(f"--config={file.name}"), file
 
 
 class PodWatch:
     """The pods of a namespace as a watch tells them; it is opened again when it breaks, from a new list.
 
-    Every value that a pod's nodeName ever had is kept.
+    Every value that a pod's nodeName ever had is kept, and what was first said of it, by its reason.
     """
 
     def __init__(self, api, namespace):
         self.api, self.path = api, f"/api/v1/namespaces/{namespace}/pods"
-        self.pods, self.nodes_of = {}, {}
+        self.pods, self.nodes_of, self.first_of = {}, {}, {}
         self.changed = threading.Condition()
         self.closed = threading.Event()
         self.http = None
@@ -186,6 +202,8 @@ class PodWatch:
             self.pods[name] = item
             if item["spec"].get("nodeName"):
                 self.nodes_of.setdefault(item["metadata"]["uid"], set()).add(item["spec"]["nodeName"])
+            reason = "bound" if item["spec"].get("nodeName") else condition_of(item).get("reason")
+            self.first_of.setdefault(item["metadata"]["uid"], {}).setdefault(reason, item)
 
     def relist(self):
         answer = self.api.connect().request("GET", self.path)
@@ -233,6 +251,14 @@ class PodWatch:
     def wait_gone(self, names):
         self.wait(f"the end of {names}", lambda pods: not any(name in pods for name in names))
 
+    def first(self, name, reasons=("Unschedulable", "SchedulerError")):
+        """The pod as it was when it was first bound, or refused for such a reason: the next attempt may follow at once."""
+        def decided(pods):
+            said = self.first_of[pods[name]["metadata"]["uid"]] if name in pods else {}
+            return next((item for reason, item in said.items() if reason in ("bound", *reasons)), None)
+
+        return self.wait(f"a verdict on {name}", decided)
+
     def verdict(self, name, seconds=60):
         """("scheduled", node) or ("Unschedulable", message), as soon as there is one."""
         def decided(pods):
@@ -256,3 +282,89 @@ class PodWatch:
     def close(self):
         self.closed.set()
         kube_api.wake_reader(self.http)
+
+
+class Run:
+    """A scheduler with a cluster that is empty before and after, and what was seen of it, by what was done (`seen`). What is done is
+    a comparison's: go(), once the scheduler has bound a pod.
+
+    `clean(api)` deletes all that a comparison makes; `watches`: the pods of each of the namespaces.
+    """
+
+    def __init__(self, api, who, command, namespaces, clean):
+        self.api, self.who, self.seen = api, who, {}
+        clean(api)
+        self.watches = {name: PodWatch(api, name) for name in namespaces}
+        try:
+            for watch in self.watches.values():
+                watch.wait("an empty namespace", lambda pods: not pods)
+            self.process = Scheduler("scheduler", command)
+            try:
+                self.start(namespaces[0])
+                self.go()
+                self.process.alive()
+                self.output = self.process.output()
+            finally:
+                self.process.end()
+        finally:
+            for watch in self.watches.values():
+                watch.close()
+            clean(api)
+
+    def nodes(self):
+        """Those that are there from the start."""
+        raise NotImplementedError
+
+    def go(self):
+        raise NotImplementedError
+
+    @property
+    def connection(self):
+        """Anew each time: an API server closes those that were idle for long."""
+        return self.api.connect()
+
+    def start(self, namespace):
+        self.api.load(self.nodes())
+        item = pod("first", OURS, namespace, cpu="1m")
+        item["spec"]["terminationGracePeriodSeconds"] = 0
+        kube_api.create(self.connection, item)
+        self.watches[namespace].wait_scheduled("first", 90)
+        self.remove([("first", namespace)])
+
+    def remove(self, pods):
+        """Those of (name, namespace) that are there; and they are gone."""
+        here = [(name, namespace) for name, namespace in pods if name in self.watches[namespace].pods]
+        for name, namespace in here:
+            delete_now(self.connection, f"/api/v1/namespaces/{namespace}/pods/{name}")
+        for name, namespace in here:
+            self.watches[namespace].wait_gone([name])
+        time.sleep(LATE)
+
+
+def beside_the_original(text, run, *flags, ours=()):
+    """(run(who, command) of the original koord-scheduler, of koord), one after the other, with this configuration and these flags;
+    `ours`: koord's alone."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(text)
+        file.flush()
+        return (run("original", original_scheduler.command(KUBECONFIG, file.name, *flags)),
+                run("koord", [KOORD, "--role=scheduler", "--v=2", f"--config={file.name}", "--secure-port=0", "--port=0", *flags, *ours]))
+
+
+def beside_kube_scheduler(run, *flags, kubeconfig=None):
+    """(run(who, command) of kube-scheduler, of koord with its semantics), one after the other, unthrottled and with these flags."""
+    with unthrottled(OURS, kubeconfig) as file:
+        return (run("kube-scheduler", [KUBE_SCHEDULER, f"--config={file.name}", "--secure-port=0", *flags]),
+                run("koord", [KOORD, "--role=scheduler", "--v=2", f"--config={file.name}", "--secure-port=0", "--port=0", "--koordinator-semantics=false", *flags]))
+
+
+def difference(upstream, own, keys=None):
+    """In what two that saw the same differ; `keys`: in which parts one looks, all without them."""
+    keys = sorted({*upstream, *own}) if keys is None else keys
+    return "".join(f"\n  {key}\n    {upstream.get(key)}\n    {own.get(key)}" for key in keys if upstream.get(key) != own.get(key))
+
+
+def differences(theirs, ours):
+    """Of what two Runs saw: each name of which they saw something else, with what was asked."""
+    return [f"{name}:{difference(upstream, ours.seen[name])}\n  {upstream.get('probe', '')}"
+            for name, upstream in theirs.seen.items() if upstream != ours.seen[name]]

@@ -6,12 +6,11 @@ usage: webhooks_test.py SERVE      SERVE is the sandbox program of tests/roles/s
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
 
 import schedulers
 
+from sandbox import served  # noqa: E402
 from webhook_server import WebhookServer  # noqa: E402
 
 # Of objects: what differs from run to run, and what the sandbox does not keep (src/sandbox/api/README.md).
@@ -63,14 +62,11 @@ def compare(name, real, sandbox):
 def main():
     schedulers.skip_without_cluster()
     table = schedulers.of_the_sandbox("webhooks_test")
-    with tempfile.TemporaryDirectory(prefix="koord-webhooks.") as folder:
-        kubeconfig = os.path.join(folder, "kubeconfig")
+    with served(sys.argv[1]) as kubeconfig:
+        folder = os.path.dirname(kubeconfig)
         server = WebhookServer(folder)
-        child = subprocess.Popen([sys.argv[1], f"--kubeconfig={kubeconfig}"], stdout=subprocess.PIPE, text=True)
         runners = []
         try:
-            line = child.stdout.readline()
-            assert line.startswith("sandbox ready"), line
             runners = [table.Runner(path, server, folder) for path in (schedulers.KUBECONFIG, kubeconfig)]
             runners[1].closed, runners[1].other_ca = runners[0].closed, runners[0].other_ca
             for runner in runners:
@@ -93,8 +89,6 @@ def main():
             for runner in runners:
                 runner.clean()
             server.close()
-            child.terminate()
-            child.wait(20)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ LIBRARY_HOMES = {
     "yaml-cpp/": ("src/json/",
                   "src/kube/config.cpp"),  # a kubeconfig's errors name lines, which a document does not keep
     "ares.h": ("src/async/",),
-    "re2/": ("src/sandbox/crd/",),
+    "re2/": ("src/cel/library/",),
     "google/protobuf/": ("src/sandbox/protobuf/",),
     "bpf/": ("src/host/bpf/",
              "tests/node/"),  # loads programs as the collectors do, and looks into their maps
@@ -42,7 +42,7 @@ UMBRELLA = re.compile(r"^boost/(asio|beast)\.hpp$")
 
 # The scheduler's oracle must share no mistake with the engine that it judges.
 ORACLE = "tests/support/reference/"
-OF_THE_ORACLE = (ORACLE.removeprefix("tests/"), "koord/api/", "koord/base/")
+OF_THE_ORACLE = (ORACLE.removeprefix("tests/"), "koord/api/", "koord/base/", "koord/cel/")
 
 # What a folder of sources may hold, its build file and README not counted: beyond that it wants rooms.
 MOST_FILES = 30
@@ -102,7 +102,7 @@ def judge(path, name, quoted, known):
     """Why this include is wrong, or None."""
     if path.startswith(ORACLE):
         ours = quoted or name.startswith("koord/")
-        return f"includes {name}: the oracle has koord/api alone" if ours and not name.startswith(OF_THE_ORACLE) else None
+        return f"includes {name}: the oracle has koord/api and koord/cel alone" if ours and not name.startswith(OF_THE_ORACLE) else None
     module = module_of(path)
     if path.startswith("include/") and FORBIDDEN_IN_SEAMS.search(name):
         return f"a seam includes {name}: keep it in src/"

@@ -100,7 +100,9 @@ class AKubelet(WithWorld):
         wait_for("it says so", lambda: "there is no such node" in agent.output())
         self.assertEqual(agent.get("/healthz")[0], 200)
         self.assertEqual(agent.get("/readyz")[0], 500)
-        world.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "late"}})
+        # Without the sandbox's kubelet, which would give it an address at once.
+        world.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {
+            "name": "late", "annotations": {"sandbox.koordinator.sh/kubelet": "false"}}})
         wait_for("it says so", lambda: "the kubelet cannot be asked" in agent.output())
         for value in "abc":  # a Node is written all the time
             world.request("PATCH", "/api/v1/nodes/late", {"metadata": {"labels": {"written": value}}})

@@ -209,7 +209,8 @@ class AnApiServerThatIsAway(unittest.TestCase):
             return file.read()
 
     def quota(self, world):
-        return world.root.read("cpu", "kubepods/besteffort", "cpu.cfs_quota_us")
+        """A file of the fake root is empty for the moment in which it is written; a cgroup's never is."""
+        return wait_for("the quota's file", lambda: world.root.read("cpu", "kubepods/besteffort", "cpu.cfs_quota_us"))
 
 
 class TheFoldersOfADaemonSet(Alone):

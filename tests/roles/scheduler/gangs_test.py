@@ -18,6 +18,7 @@ PODS = "/api/v1/namespaces/default/pods"
 GROUPS = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups"
 WORKLOADS = "/apis/scheduling.k8s.io/v1alpha1/namespaces/default/workloads"
 GATES = "GenericWorkload=true,GangScheduling=true"
+LATER_GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 
 
@@ -144,6 +145,30 @@ class KubeGangs(Rig):
                                 "application/merge-patch+json")
         wait_for("and who is not in two any more", lambda: self.bound("w") == 2)
 
+    def test_in_the_later_form_it_starts_whole_on_nodes_that_agree_on_a_label(self):
+        def in_group(number, cpu="2"):
+            self.connection.request("POST", PODS, {
+                "metadata": {"name": f"later-{number}"},
+                "spec": {"schedulerName": "koord-scheduler", "schedulingGroup": {"podGroupName": "later"},
+                         "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}]}})
+
+        for number in range(3):
+            in_group(number)
+        self.told("later-0", 'waiting for pod\'s pod group "later" to appear in scheduling queue')
+        nodes = [node["metadata"]["name"] for node in self.connection.request("GET", "/api/v1/nodes")["items"]]
+        for node in nodes:
+            self.connection.request("PATCH", f"/api/v1/nodes/{node}", {"metadata": {"labels": {"rack": node}}},
+                                    "application/merge-patch+json")
+        group = self.connection.request("POST", LATER_GROUPS, {
+            "metadata": {"name": "later"},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}, "schedulingConstraints": {"topology": [{"key": "rack"}]}}})
+        self.assertEqual(group["spec"]["disruptionMode"], {"single": {}})
+        self.told("later-0", 'needs room for 3 pods on nodes with one value of the label "rack"; room by value: ')
+        self.assertEqual(self.bound("later"), 0)
+        self.connection.request("PATCH", f"/api/v1/nodes/{nodes[1]}", {"metadata": {"labels": {"rack": nodes[0]}}},
+                                "application/merge-patch+json")
+        wait_for("all bound", lambda: self.bound("later") == 3)
+
 
 class WithoutGates(KubeGangs):
     """What a pod says of a Workload is nothing then."""
@@ -151,6 +176,7 @@ class WithoutGates(KubeGangs):
     test_it_waits_for_its_workload_and_its_pods_and_starts_whole = None
     test_one_that_does_not_fit_holds_nothing = None
     test_what_names_no_group_and_what_is_in_two_gangs_waits_by_name = None
+    test_in_the_later_form_it_starts_whole_on_nodes_that_agree_on_a_label = None
 
     def test_a_reference_says_nothing(self):
         self.refer("absent", range(2))

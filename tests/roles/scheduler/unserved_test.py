@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What pods ask for and their profile does not serve: a pod with devices waits and is told why, where the profile leaves NodeNUMAResource out
-an LSR pod is bound and told, explain says both, and --bind-unserved-pods ends the waiting."""
+"""What pods ask for and their profile does not serve: where it leaves DeviceShare and NodeNUMAResource out, a pod with devices and an LSR pod
+are bound and told, and explain says so."""
 import os
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from sandbox import KOORD, wait_for  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
-DEVICES = "the pod asks for devices, which is the plugin DeviceShare's: koord does not have it yet"
+DEVICES = "the pod asks for devices, which is the plugin DeviceShare's: the profile leaves it out"
 HINT = {"scheduling.koordinator.sh/device-allocate-hint": "{}"}
 OWN_CPUS = ("the pod asks for CPUs of its own (LSE or LSR), which is the plugin NodeNUMAResource's: the profile leaves it out")
 CONFIG = """
@@ -52,19 +52,7 @@ class Unserved(unittest.TestCase):
         return subprocess.run([KOORD, "explain", "pod", f"default/{name}", f"--kubeconfig={self.kubeconfig}", "--quiet", *flags],
                               capture_output=True, text=True, timeout=60, check=True).stdout
 
-    def test_a_pod_with_devices_waits(self):
-        self.start()
-        self.create("device", annotations=HINT)
-        wait_for("an event", lambda: self.notes("device", "FailedScheduling"))
-        self.assertIn(DEVICES, self.notes("device", "FailedScheduling")[0])
-        self.assertFalse(self.is_bound("device"))
-        self.assertIn(f"Note: {DEVICES}\n", self.explained("device"))
-        self.create("plain")
-        wait_for("a node", lambda: self.is_bound("plain"))
-        wait_for("its event", lambda: self.notes("plain", "Scheduled"))
-        self.assertEqual(self.notes("plain", "NotServed"), [])
-
-    def test_an_lsr_pod_is_told(self):
+    def test_who_is_not_served_is_told(self):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
             config.write(CONFIG)
             config.flush()
@@ -74,13 +62,13 @@ class Unserved(unittest.TestCase):
             wait_for("an event", lambda: self.notes("own", "NotServed"))
             self.assertEqual(self.notes("own", "NotServed"), [f"bound without it: {OWN_CPUS}"])
             self.assertIn(f"Note: {OWN_CPUS}\n", self.explained("own", f"--config={config.name}"))
-
-    def test_nobody_waits_where_that_is_asked_for(self):
-        self.start("--bind-unserved-pods")
-        self.create("device", annotations=HINT)
-        wait_for("a node", lambda: self.is_bound("device"))
-        wait_for("an event", lambda: self.notes("device", "NotServed"))
-        self.assertEqual(self.notes("device", "NotServed"), [f"bound without it: {DEVICES}"])
+            self.create("device", annotations=HINT)
+            wait_for("a node", lambda: self.is_bound("device"))
+            wait_for("an event", lambda: self.notes("device", "NotServed"))
+            self.assertEqual(self.notes("device", "NotServed"), [f"bound without it: {DEVICES}"])
+            self.create("plain")
+            wait_for("its event", lambda: self.notes("plain", "Scheduled"))
+            self.assertEqual(self.notes("plain", "NotServed"), [])
 
 
 if __name__ == "__main__":
