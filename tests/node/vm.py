@@ -26,13 +26,16 @@ KERNEL = os.environ.get("KOORD_VM_KERNEL") or os.path.join(CACHE, "vm", "vmlinuz
 MEMORY_MIB = 1024
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|c)")  # the firmware clears the screen
 VERDICT = re.compile(r"^vm: verdict (\d+)\s*$")
+LOCKUP = re.compile(r"watchdog: BUG: soft lockup - CPU#\d+ stuck for (\d+)s!")
 
 # QEMU 7.2 translates code on several threads, and now and then a processor keeps a translation of what the kernel has
 # patched since (static branches, tracepoints): it meets a breakpoint that is gone, for ever, and with it the machine
-# stops. About one boot in twenty. The machine tells that it lives; one that has stopped is started anew. A program
-# that hangs in it is another thing: the machine goes on telling.
+# stops. About one boot in twenty. The machine tells that it lives; one that has stopped is started anew. So is one that
+# lives on some processors only, and whose kernel says of others that they are stuck. A program that hangs in it is another
+# thing: the machine goes on telling, and its kernel has nothing to say.
 ALIVE = "vm: alive"
 SILENCE = 30  # seconds
+STUCK = 50  # seconds; the kernel says it first after 26, which a busy host alone can bring about
 ATTEMPTS = 4
 
 INIT = """#!/bin/busybox sh
@@ -112,13 +115,17 @@ class Watchdog:
 
     def __init__(self, machine, seconds):
         self.machine, self.ends, self.silent_at = machine, time.monotonic() + seconds, time.monotonic() + SILENCE
-        self.stopped = False  # it fell silent
+        self.stopped = False  # it fell silent, or a processor of it is stuck
         self.done = threading.Event()
         self.thread = threading.Thread(target=self.watch, daemon=True)
         self.thread.start()
 
     def heard(self):
         self.silent_at = time.monotonic() + SILENCE
+
+    def stuck(self):
+        self.stopped = True
+        self.machine.kill()
 
     def watch(self):
         while not self.done.wait(min(self.ends, self.silent_at) - time.monotonic()):
@@ -186,6 +193,9 @@ def run_once(script, files, seconds, echo, disk):
                 line = ESCAPES.sub("", raw.decode(errors="replace")).rstrip("\r\n")
                 if line == ALIVE:
                     continue
+                lockup = LOCKUP.search(line)
+                if lockup and int(lockup.group(1)) >= STUCK:
+                    watchdog.stuck()
                 found = VERDICT.match(line)
                 if found:
                     status = int(found.group(1))
