@@ -41,8 +41,10 @@ class Serving(unittest.TestCase):
         return cls.api.connect().request(method, path, body, kind)
 
     def begin(self, policy):
-        # API servers here know no services, so that they are told an address.
+        # API servers here know no services, so that they are told an address. One that starts again on a busy machine may take
+        # longer than a lease lasts.
         manager = manager_test.Manager(self.installed.account("koord-manager"), self.folder, f"--webhook-port={free_port()}",
+                                       "--enable-leader-election=false",
                                        WEBHOOK_HOST="127.0.0.1", WEBHOOK_CERT_WRITER="secret",
                                        WEBHOOK_CERT_DIR=os.path.join(self.folder, "certificates"),
                                        WEBHOOK_CONFIGURATION_FAILURE_POLICY_PODS=policy)
