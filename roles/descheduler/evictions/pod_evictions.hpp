@@ -1,0 +1,59 @@
+// PodEvictions: how a pod is asked to go.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "framework/evictor.hpp"
+#include "framework/snapshot.hpp"
+
+namespace koord {
+class Logger;
+namespace kube {
+class Client;
+class EventRecorder;
+}  // namespace kube
+namespace metrics {
+class Registry;
+}
+}  // namespace koord
+
+namespace koord::descheduler {
+
+enum class EvictionPolicy : std::uint8_t {
+  eviction,      // policy/v1 Eviction, which heeds budgets
+  deletion,      // "Delete": the pod itself is deleted, whatever budgets say
+  soft_eviction  // "SoftEviction": an annotation asks whoever owns the pod to let it go
+};
+/// Nothing: no policy has that name.
+std::optional<EvictionPolicy> eviction_policy(std::string_view name);
+std::string_view name_of(EvictionPolicy policy);
+
+/// A pod's, and a PodMigrationJob's: which policy to use instead of the configuration's.
+inline constexpr std::string_view kEvictPolicyLabel = "koordinator.sh/evict-policy";
+inline constexpr std::string_view kSoftEvictionAnnotation = "scheduling.koordinator.sh/soft-eviction";
+
+/// Belongs to the role's strand.
+class PodEvictions {
+ public:
+  struct Parts {
+    Clock& clock;
+    const Logger& log;
+    kube::Client& client;
+    std::function<bool()> may_write;
+    metrics::Registry* metrics = nullptr;
+  };
+  explicit PodEvictions(Parts parts);
+
+  /// Asks for it, of that very pod (its UID is a precondition). Success: it was accepted, or the pod is gone
+  /// already. Refused by a budget: Code::too_many_requests, with the server's
+  /// words. Counts descheduler_pods_evicted. Rates and limits are the caller's.
+  Task<Result<>> ask(PodPtr pod, EvictionPolicy policy, const EvictOptions& options);
+
+ private:
+  Parts parts_;
+};
+
+}  // namespace koord::descheduler

@@ -1,0 +1,25 @@
+// See plugin.hpp.
+#include "framework/plugin.hpp"
+
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+
+namespace koord::descheduler {
+
+bool NodeFit::fits_elsewhere(const api::Pod& pod, std::span<const NodeView* const> nodes) {
+  for (const NodeView* node : nodes)
+    if (pod.spec.node_name.view() != node->node->metadata.name && fits(pod, *node)) return true;
+  return false;
+}
+
+Task<Result<>> Plugin::deschedule(Pass& pass) {
+  (void)pass;
+  co_return Result<>();
+}
+
+Task<Result<>> Plugin::balance(Pass& pass) {
+  (void)pass;
+  co_return Result<>();
+}
+
+}  // namespace koord::descheduler
