@@ -1,0 +1,26 @@
+// The descheduler's plugins and evictors. A new one is a folder under plugins/, its row here, a test and a
+// line in README.md.
+#include <algorithm>
+#include <initializer_list>
+
+#include "framework/plugin_table.hpp"
+
+namespace koord::descheduler {
+
+// A line each, by name: first the declarations (extern const PluginEntry kLowNodeLoad;), then the rows.
+// clang-format off
+
+PluginTable plugin_table() {
+  static constexpr std::initializer_list<const PluginEntry*> kTable = {
+  };
+  return {kTable.begin(), kTable.size()};
+}
+
+// clang-format on
+
+const PluginEntry* find_plugin(PluginTable table, std::string_view name) {
+  const auto it = std::ranges::find_if(table, [&](const PluginEntry* entry) { return entry->name == name; });
+  return it != table.end() ? *it : nullptr;
+}
+
+}  // namespace koord::descheduler
