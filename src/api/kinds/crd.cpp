@@ -33,6 +33,7 @@
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "koord/api/types/scheduling_v1alpha1/cluster_network_topology.hpp"
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
+#include "koord/api/types/scheduling_v1alpha1/drain_node_group.hpp"
 #include "koord/api/types/scheduling_v1alpha1/pod_migration_job.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
@@ -159,6 +160,8 @@ std::span<const Schema* const> custom_resources() {
   static const Schema* const kAll[] = {&schema<ClusterColocationProfile>(),
                                        &schema<ClusterNetworkTopology>(),
                                        &schema<Device>(),
+                                       &schema<DrainNode>(),
+                                       &schema<DrainNodeGroup>(),
                                        &schema<PodMigrationJob>(),
                                        &schema<Reservation>(),
                                        &schema<ElasticQuota>(),

@@ -14,6 +14,7 @@
 #include "koord/api/types/config_v1alpha1/cluster_colocation_profile.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/scheduling_v1alpha1/device.hpp"
+#include "koord/api/types/scheduling_v1alpha1/drain_node_group.hpp"
 #include "koord/api/types/scheduling_v1alpha1/pod_migration_job.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
@@ -152,6 +153,54 @@ TEST_CASE("a PodMigrationJob is listed with the original's columns, and its cond
       R"({"status":{"conditions":[{"type":"Eviction","status":"False","lastProbeTime":null}]}})");
   REQUIRE(job.has_value());
   CHECK(job->status.conditions[0].last_probe_time == Time());
+}
+
+TEST_CASE("kubectl get shows how far drains are, after the columns of who had them first") {
+  const auto columns_of = [](const Schema& schema) {
+    const auto crd = decode<CustomResourceDefinition>(crd_manifest_json(schema));
+    REQUIRE(crd.has_value());
+    CHECK(crd->spec.scope == "Cluster");
+    CHECK(crd->spec.versions[0].subresources->status.has_value());
+    std::string all = crd->spec.names.short_names.at(0);
+    for (const auto& column : crd->spec.versions[0].additional_printer_columns)
+      all += fmt::format(" {}={}", column.name, column.json_path);
+    return all;
+  };
+  CHECK(columns_of(schema<DrainNodeGroup>()) ==
+        "dng Phase=.status.phase Age=.metadata.creationTimestamp TTL=.spec.ttl Nodes=.status.totalCount "
+        "Unavailable=.status.unavailableCount Running=.status.runningCount "
+        "Succeeded=.status.succeededCount Failed=.status.failedCount");
+  CHECK(columns_of(schema<DrainNode>()) ==
+        "dn Phase=.status.phase Age=.metadata.creationTimestamp TTL=.spec.ttl Node=.spec.nodeName "
+        "Confirm=.spec.confirmState Waiting=.status.pogMigrationSummary.Waiting "
+        "Available=.status.pogMigrationSummary.Available Migrating=.status.pogMigrationSummary.Migrating "
+        "Succeed=.status.pogMigrationSummary.Succeed Failed=.status.pogMigrationSummary.Failed "
+        "Unmigratable=.status.pogMigrationSummary.Unmigratable "
+        "Unavailable=.status.pogMigrationSummary.Unavailable");
+}
+
+TEST_CASE("drains on the wire are as their first writer has them") {
+  const auto node = decode<DrainNode>(
+      R"({"spec":{"nodeName":"n","ttl":"1h0m0s","cordonPolicy":{"mode":"Label","labels":{"a":"b"}},)"
+      R"("migrationPolicy":{"mode":"WaitFirst","waitDuration":"30m","jobMode":"EvictDirectly"},)"
+      R"("confirmState":"WaitForConfirm"},"status":{"phase":"Running","pogMigrations":[{"uid":"1",)"
+      R"("namespace":"ns","podName":"p","phase":"Waiting","startTimestamp":null,)"
+      R"("chartedAfterDrainNodeConfirmed":true}],"pogMigrationSummary":{"Waiting":1},"conditions":)"
+      R"([{"type":"OnceAvailable","status":"True","lastProbeTime":null}]}})");
+  REQUIRE(node.has_value());
+  CHECK(node->spec.migration_policy.wait_duration == Duration(std::chrono::minutes(30)));
+  CHECK(node->spec.cordon_policy->labels == SymbolMap{{"a", Symbol("b")}});
+  REQUIRE(node->status.pod_migrations.size() == 1);
+  CHECK(node->status.pod_migrations[0].pod_uid == "1");
+  CHECK(node->status.pod_migrations[0].charted_after_drain_node_confirmed);
+  CHECK(*node->status.pod_migration_summary.find("Waiting") == 1);
+  const auto group = decode<DrainNodeGroup>(
+      R"({"spec":{"nodeSelector":{"matchLabels":{"pool":"old"}},"cordonNodePolicy":{"mode":"Taint"},)"
+      R"("executionPolicy":{"partition":0,"paused":true},)"
+      R"("terminationPolicy":{"maxNodeCount":3,"percentageOfResourceReserved":10}}})");
+  REQUIRE(group.has_value());
+  CHECK(group->spec.execution_policy->partition == 0);
+  CHECK(group->spec.termination_policy->percentage_of_resource_reserved == 10);
 }
 
 TEST_CASE("OpenAPI of kinds that are described in part") {
