@@ -9,9 +9,15 @@ namespace koord::descheduler {
 
 // A line each, by name: first the declarations (extern const PluginEntry kLowNodeLoad;), then the rows.
 // clang-format off
+extern const PluginEntry kRemoveFailedPods;
+extern const PluginEntry kRemovePodsViolatingNodeAffinity;
+extern const PluginEntry kRemovePodsViolatingNodeTaints;
 
 PluginTable plugin_table() {
   static constexpr std::initializer_list<const PluginEntry*> kTable = {
+      &kRemoveFailedPods,
+      &kRemovePodsViolatingNodeAffinity,
+      &kRemovePodsViolatingNodeTaints,
   };
   return {kTable.begin(), kTable.size()};
 }
