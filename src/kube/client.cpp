@@ -84,7 +84,14 @@ void append_delete_options(json::Writer& json, const DeleteOptions& options) {
     json.member_if("resourceVersion", options.resource_version).end_object();
   }
   if (options.grace_period_seconds) json.member("gracePeriodSeconds", *options.grace_period_seconds);
-  json.member_if("propagationPolicy", options.propagation_policy).end_object();
+  if (options.orphan_dependents) json.member("orphanDependents", *options.orphan_dependents);
+  json.member_if("propagationPolicy", options.propagation_policy);
+  if (!options.dry_run.empty()) {
+    json.key("dryRun").begin_array();
+    for (const std::string& stage : options.dry_run) json.value(stage);
+    json.end_array();
+  }
+  json.end_object();
 }
 
 std::string delete_body(const DeleteOptions& options) {
@@ -309,7 +316,8 @@ Task<Result<>> Client::evict(ObjectKey pod, DeleteOptions options) {
   json.member("name", pod.name).member_if("namespace", pod.ns).end_object().key("deleteOptions");
   append_delete_options(json, options);
   json.end_object();
-  return nothing_of(perform(with_body("POST", pod_target(pod, "eviction"), std::move(body)), 0));
+  return nothing_of(perform(
+      with_body("POST", pod_target(pod, "eviction"), std::move(body), std::move(options.may_go)), 0));
 }
 
 }  // namespace koord::kube

@@ -8,6 +8,7 @@
 
 #include "framework/evictor.hpp"
 #include "framework/snapshot.hpp"
+#include "koord/base/metrics.hpp"
 
 namespace koord {
 class Logger;
@@ -15,9 +16,6 @@ namespace kube {
 class Client;
 class EventRecorder;
 }  // namespace kube
-namespace metrics {
-class Registry;
-}
 }  // namespace koord
 
 namespace koord::descheduler {
@@ -47,13 +45,20 @@ class PodEvictions {
   };
   explicit PodEvictions(Parts parts);
 
-  /// Asks for it, of that very pod (its UID is a precondition). Success: it was accepted, or the pod is gone
-  /// already. Refused by a budget: Code::too_many_requests, with the server's
-  /// words. Counts descheduler_pods_evicted. Rates and limits are the caller's.
-  Task<Result<>> ask(PodPtr pod, EvictionPolicy policy, const EvictOptions& options);
+  /// Asks for it, of that very pod: its UID is a precondition. Success: it was accepted, or that pod is gone
+  /// already. SoftEviction that was asked for the same reason before is not written again.
+  /// Code::too_many_requests where a budget forbids it now, with the server's words; Code::invalid where the
+  /// delete options speak of another pod. Counted in descheduler_pods_evicted, and logged. Rates, limits and
+  /// dry runs are the caller's.
+  Task<Result<>> ask(PodPtr pod, EvictionPolicy policy, EvictOptions options);
+
+  static const metrics::Table kMetrics;
 
  private:
+  Task<Result<>> send(const api::Pod& pod, EvictionPolicy policy, const EvictOptions& options);
+
   Parts parts_;
+  metrics::Family<metrics::Counter> evicted_;
 };
 
 }  // namespace koord::descheduler

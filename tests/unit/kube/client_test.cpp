@@ -103,10 +103,12 @@ TEST_CASE("verbs become the right requests") {
   remove.uid = "u";
   remove.grace_period_seconds = 0;
   remove.propagation_policy = "Background";
+  remove.orphan_dependents = false;
+  remove.dry_run = {"All"};
   CHECK(
       run(f.client.remove(kPod, {"ns", "p"}, remove)) ==
       "DELETE /api/v1/namespaces/ns/pods/p application/json "
-      R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"},"gracePeriodSeconds":0,"propagationPolicy":"Background"})");
+      R"({"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"},"gracePeriodSeconds":0,"orphanDependents":false,"propagationPolicy":"Background","dryRun":["All"]})");
   CHECK(
       run(f.client.bind({"ns", "p"}, "u", "n\"1")) ==
       "POST /api/v1/namespaces/ns/pods/p/binding application/json "
