@@ -12,8 +12,8 @@ const api::PodMigrationJobCondition* condition_of(const api::PodMigrationJobStat
   return at == status.conditions.end() ? nullptr : &*at;
 }
 
-bool set_condition(api::PodMigrationJobStatus& status, std::string_view type, bool holds,
-                   std::string_view reason, std::string_view message, api::Time now) {
+bool note_condition(api::PodMigrationJobStatus& status, std::string_view type, bool holds,
+                    std::string_view reason, std::string_view message, api::Time now) {
   const std::string_view value = holds ? "True" : "False";
   const api::PodMigrationJobCondition* old = condition_of(status, type);
   if (old && old->status == value && old->reason == reason && old->message == message) return false;
@@ -27,6 +27,12 @@ bool set_condition(api::PodMigrationJobStatus& status, std::string_view type, bo
     status.conditions[static_cast<std::size_t>(old - status.conditions.data())] = std::move(fresh);
   else
     status.conditions.push_back(std::move(fresh));
+  return true;
+}
+
+bool set_condition(api::PodMigrationJobStatus& status, std::string_view type, bool holds,
+                   std::string_view reason, std::string_view message, api::Time now) {
+  if (!note_condition(status, type, holds, reason, message, now)) return false;
   status.status = Symbol(type);
   status.reason = Symbol(reason);
   status.message = message;

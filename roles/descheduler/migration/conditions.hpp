@@ -16,5 +16,8 @@ const api::PodMigrationJobCondition* condition_of(const api::PodMigrationJobStat
 /// does. False if nothing has changed. Status, reason and message of the job follow the condition.
 bool set_condition(api::PodMigrationJobStatus& status, std::string_view type, bool holds,
                    std::string_view reason, std::string_view message, api::Time now);
+/// The same, but the job's status, reason and message stay.
+bool note_condition(api::PodMigrationJobStatus& status, std::string_view type, bool holds,
+                    std::string_view reason, std::string_view message, api::Time now);
 
 }  // namespace koord::descheduler::migration

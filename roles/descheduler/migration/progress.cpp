@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "koord/api/koordinator/migration.hpp"
+#include "koord/base/text.hpp"
 #include "migration/conditions.hpp"
 
 namespace koord::descheduler::migration {
@@ -69,9 +70,9 @@ class Look {
     return write(std::move(status), std::move(event));
   }
   // `type` is the condition that holds with the success; empty: none.
-  Step succeed(std::string_view type, std::string message) const {
+  Step succeed(std::string_view type, std::string message, std::string_view condition_says = {}) const {
     api::PodMigrationJobStatus status = job_.status;
-    if (!type.empty()) set_condition(status, type, true, {}, message, api::Time(now_));
+    if (!type.empty()) note_condition(status, type, true, {}, condition_says, api::Time(now_));
     status.phase = Symbol("Succeeded");
     status.status = Symbol("Complete");
     status.reason = Symbol();
@@ -96,12 +97,14 @@ class Look {
     return step;
   }
   Step missing_pod() const {
-    return fail("MissingPod", fmt::format("Abort job caused by missing Pod \"{}\"", pod_name()));
+    return fail("MissingPod", fmt::format("Abort job caused by missing Pod {}", quote(pod_name())));
   }
 
   Step begin() const {
     // A pod of the same name that has come since is another one: nobody has asked for its eviction.
-    if (!pod_is_there()) return missing_pod();
+    if (!pod_is_there() || (job_.spec.pod_ref->uid.empty() &&
+                            scene_.pod->metadata.creation_timestamp.at > job_.metadata.creation_timestamp.at))
+      return missing_pod();
     if (job_.spec.pod_ref->uid.empty()) return act(Act::kPinPod);
     api::PodMigrationJobStatus status = job_.status;
     status.phase = Symbol("Running");
@@ -118,7 +121,7 @@ class Look {
 
   Step evict_directly() const {
     if (std::optional<Step> step = evict()) return std::move(*step);
-    return succeed({}, fmt::format("Pod \"{}\" has been evicted", pod_name()));
+    return succeed({}, fmt::format("Pod {} has been evicted", quote(pod_name())));
   }
 
   // Nothing once the pod is gone and the job says so.
@@ -127,8 +130,9 @@ class Look {
     const api::PodMigrationJobCondition* asked = condition_of(job_.status, "Eviction");
     if (!pod_is_there()) {
       if (!asked) return missing_pod();
-      return reach("Eviction", true, "EvictComplete", {},
-                   JobEvent{false, "EvictComplete", fmt::format("Pod \"{}\" has been evicted", pod_name())});
+      return reach(
+          "Eviction", true, "EvictComplete", {},
+          JobEvent{false, "EvictComplete", fmt::format("Pod {} has been evicted", quote(pod_name()))});
     }
     if (scene_.pod->metadata.deletion_timestamp) return wait();
     if (scene_.reservation && scene_.reservation->status.phase == "Succeeded") {
@@ -140,9 +144,8 @@ class Look {
     // Said before it is asked for: a process that ends in between leaves a job whose pod goes by its doing.
     if (!asked) {
       const std::string message =
-          fmt::format("Pod \"{}\" evicted from node \"{}\" by the reason \"{}\"", pod_name(),
-                      scene_.pod->spec.node_name.view(),
-                      api::value_or(job_.metadata.annotations, api::kEvictReasonAnnotation));
+          fmt::format("Pod {} evicted from node {} by the reason {}", quote(pod_name()),
+                      quote(scene_.pod->spec.node_name.view()), quote(reason_of(job_)));
       return reach("Eviction", false, "Evicting", message, JobEvent{false, "Evicting", message});
     }
     return act(Act::kEvict);
@@ -152,13 +155,16 @@ class Look {
     if (!job_.spec.reservation_options || !job_.spec.reservation_options->reservation_ref)
       return pod_is_there() ? act(Act::kCreateReservation) : missing_pod();
     const std::string& name = job_.spec.reservation_options->reservation_ref->name;
-    if (!scene_.reservation)
-      return fail("MissingReservation", fmt::format("Abort job caused by missing Reservation \"{}\"", name));
+    if (!scene_.reservation) {
+      const Symbol& ns = job_.spec.reservation_options->reservation_ref->namespace_;
+      return fail("MissingReservation", fmt::format("Abort job caused by missing Reservation {}",
+                                                    quote(fmt::format("{}/{}", ns.view(), name))));
+    }
     const api::Reservation& reservation = *scene_.reservation;
     if (!holds("ReservationCreated"))
-      return reach(
-          "ReservationCreated", true, {}, {},
-          JobEvent{false, "ReservationCreated", fmt::format("Successfully create Reservation \"{}\"", name)});
+      return reach("ReservationCreated", true, {}, {},
+                   JobEvent{false, "ReservationCreated",
+                            fmt::format("Successfully create Reservation {}", quote(name))});
     const std::string_view phase = reservation.status.phase.view();
     const auto* unschedulable = reservation_condition(reservation, "Scheduled", "Unschedulable");
     if (unschedulable && !holds("ReservationScheduled")) {
@@ -181,12 +187,13 @@ class Look {
   Step assigned(const api::Reservation& reservation) const {
     const std::string& name = reservation.metadata.name;
     if (pod_is_there() && scene_.pod->spec.node_name == reservation.status.node_name)
-      return fail("ForbiddenMigratePod",
-                  fmt::format("Scheduler assignes the Reservation \"{}\" on the same node as the Pod", name));
+      return fail(
+          "ForbiddenMigratePod",
+          fmt::format("Scheduler assignes the Reservation {} on the same node as the Pod", quote(name)));
     Step step = reach("ReservationScheduled", true, {}, {},
                       JobEvent{false, "ReservationScheduled",
-                               fmt::format("Assigned Reservation \"{}\" to node \"{}\"", name,
-                                           reservation.status.node_name.view())});
+                               fmt::format("Assigned Reservation {} to node {}", quote(name),
+                                           quote(reservation.status.node_name.view()))});
     if (step.status) step.status->node_name = reservation.status.node_name;
     return step;
   }
@@ -202,8 +209,8 @@ class Look {
     if (!pod_is_there()) return missing_pod();
     const auto* scheduled = of_type(scene_.pod->status.conditions, "PodScheduled");
     if (scheduled && scheduled->status != "False")
-      return succeed("PodScheduled", fmt::format("Assign Pod \"{}\" to node \"{}\"", pod_name(),
-                                                 scene_.pod->spec.node_name.view()));
+      return succeed("PodScheduled", fmt::format("Assign Pod {} to node {}", quote(pod_name()),
+                                                 quote(scene_.pod->spec.node_name.view())));
     const std::vector<api::ObjectReference>& owners = reservation.status.current_owners;
     if (reservation.status.phase == "Succeeded" &&
         (owners.empty() || owners[0].uid != scene_.pod->metadata.uid))
@@ -219,11 +226,11 @@ class Look {
     const api::ObjectReference& bound = reservation.status.current_owners[0];
     const std::string name = fmt::format("{}/{}", bound.namespace_.view(), bound.name);
     if (!holds("ReservationBound")) {
-      Step step =
-          reach("ReservationBound", true, {}, {},
-                JobEvent{false, "PodBoundReservation", fmt::format("Reservation bound by pod \"{}\"", name)});
-      if (step.status) step.status->pod_ref = bound;
-      return step;
+      api::PodMigrationJobStatus status = job_.status;
+      note_condition(status, "ReservationBound", true, {}, {}, api::Time(now_));
+      status.pod_ref = bound;
+      return write(std::move(status), JobEvent{false, "PodBoundReservation",
+                                               fmt::format("Reservation bound by pod {}", quote(name))});
     }
     if (!holds("BoundPodReady")) {
       const auto* ready = scene_.successor ? of_type(scene_.successor->status.conditions, "Ready") : nullptr;
@@ -232,10 +239,11 @@ class Look {
             "BoundPodReady", false, "WaitForBoundPodReady", {},
             JobEvent{false, "WaitForBoundPodReady", fmt::format("Waiting for Bound Pod {} Ready", name)});
       return reach("BoundPodReady", true, {}, {},
-                   JobEvent{false, "BoundPodReady", fmt::format("Bind pod \"{}\" is ready", name)});
+                   JobEvent{false, "BoundPodReady", fmt::format("Bind pod {} is ready", quote(name))});
     }
-    Step step = succeed("PodBoundReservation", fmt::format("Bind Pod \"{}\" in Reservation \"{}\"", name,
-                                                           reservation.metadata.name));
+    const std::string says =
+        fmt::format("Bind Pod {} in Reservation {}", quote(name), quote(reservation.metadata.name));
+    Step step = succeed("PodBoundReservation", says, says);
     step.status->pod_ref = bound;
     return step;
   }
@@ -256,6 +264,13 @@ Step tell_failure(const api::PodMigrationJob& job, std::string_view type, std::s
 
 }  // namespace
 
+std::string_view reason_of(const api::PodMigrationJob& job) {
+  for (const std::string_view key : {api::kEvictReasonAnnotation, api::kEvictTriggerAnnotation})
+    if (const std::string_view text = api::value_or(job.metadata.annotations, key); !text.empty())
+      return text;
+  return "NotSet";
+}
+
 bool is_finished(const api::PodMigrationJob& job) {
   const Symbol& phase = job.status.phase;
   return !phase.empty() && phase != "Pending" && phase != "Running";
@@ -270,7 +285,7 @@ Step after_failed_eviction(const api::PodMigrationJob& job, std::string_view err
   const std::string pod =
       job.spec.pod_ref ? fmt::format("{}/{}", job.spec.pod_ref->namespace_.view(), job.spec.pod_ref->name)
                        : "";
-  std::string message = fmt::format("Failed evict Pod \"{}\" caused by {}", pod, error);
+  std::string message = fmt::format("Failed evict Pod {} caused by {}", quote(pod), error);
   JobEvent event{true, "Evicting", message};
   return tell_failure(job, "Eviction", "FailedEvict", std::move(message), std::move(event), now);
 }

@@ -54,6 +54,9 @@ Step after_failed_eviction(const api::PodMigrationJob& job, std::string_view err
 /// The same of one to create the reservation.
 Step after_failed_reservation(const api::PodMigrationJob& job, std::string_view error, WallTime now);
 
+/// Why the pod is to go, in the words of whoever made the job, else the plugin's name.
+std::string_view reason_of(const api::PodMigrationJob& job);
+
 /// Succeeded, Failed or Aborted: such a job is never written again.
 bool is_finished(const api::PodMigrationJob& job);
 

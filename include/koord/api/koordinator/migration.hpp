@@ -10,5 +10,14 @@ inline constexpr std::string_view kPassedArbitrationAnnotation =
     "descheduler.koordinator.sh/passed-arbitration";
 /// Why the pod is to go, for people.
 inline constexpr std::string_view kEvictReasonAnnotation = "koordinator.sh/evict-reason";
+/// The plugin that chose the pod.
+inline constexpr std::string_view kEvictTriggerAnnotation = "koordinator.sh/evict-trigger";
+/// The process that made the job; for people, whoever leads goes on with it.
+inline constexpr std::string_view kJobCreatedByAnnotation = "koordinator.sh/job-created-by";
+/// The profile whose rules the job is arbitrated by.
+inline constexpr std::string_view kJobProfileAnnotation = "descheduler.koordinator.sh/profile";
+/// The UID of the pod's controller, noted when the arbitrator lets the job go: whose pods are evicted too
+/// often is known after the pod has gone, too.
+inline constexpr std::string_view kJobWorkloadAnnotation = "descheduler.koordinator.sh/workload-uid";
 
 }  // namespace koord::api

@@ -217,7 +217,7 @@ TEST_CASE("what ends a job, and what holds it") {
          with_reservation(c);
          c.reservation.reset();
        },
-       "Failed|ReservationCreated|MissingReservation|Abort job caused by missing Reservation \"r\""},
+       "Failed|ReservationCreated|MissingReservation|Abort job caused by missing Reservation \"/r\""},
       {"the reservation has expired",
        [&](Cluster& c) {
          with_reservation(c);

@@ -1,0 +1,28 @@
+// The Reservation that a job needs, made from the pod that is to move.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "koord/api/types/scheduling_v1alpha1/pod_migration_job.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/result.hpp"
+
+namespace koord::descheduler::migration {
+
+inline constexpr std::string_view kCreatedByLabel = "app.kubernetes.io/created-by";
+inline constexpr std::string_view kCreator = "koord-descheduler";
+inline constexpr std::string_view kReservationOrderLabel = "scheduling.koordinator.sh/reservation-order";
+
+/// The job's spec.reservationOptions.template with what it leaves open: named like the job's UID, for a pod
+/// like `pod` (the whole document, as the API server has it) on any node but its own, owned by the pod's
+/// controller, or by the pod itself where it has no node and the scheduler found none; used once, gone with
+/// the job's time. `without_claims`: volumes from claims are left out. An error names what of the job cannot
+/// be read.
+Result<std::string> reservation_template(const api::PodMigrationJob& job, std::string_view pod,
+                                         bool without_claims, WallTime now);
+
+/// The document to create from such a template.
+Result<std::string> reservation_document(std::string_view made);
+
+}  // namespace koord::descheduler::migration
