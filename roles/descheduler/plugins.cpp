@@ -9,13 +9,21 @@ namespace koord::descheduler {
 
 // A line each, by name: first the declarations (extern const PluginEntry kLowNodeLoad;), then the rows.
 // clang-format off
+extern const PluginEntry kPodLifeTime;
+extern const PluginEntry kRemoveDuplicates;
 extern const PluginEntry kRemoveFailedPods;
+extern const PluginEntry kRemovePodsHavingTooManyRestarts;
+extern const PluginEntry kRemovePodsViolatingInterPodAntiAffinity;
 extern const PluginEntry kRemovePodsViolatingNodeAffinity;
 extern const PluginEntry kRemovePodsViolatingNodeTaints;
 
 PluginTable plugin_table() {
   static constexpr std::initializer_list<const PluginEntry*> kTable = {
+      &kPodLifeTime,
+      &kRemoveDuplicates,
       &kRemoveFailedPods,
+      &kRemovePodsHavingTooManyRestarts,
+      &kRemovePodsViolatingInterPodAntiAffinity,
       &kRemovePodsViolatingNodeAffinity,
       &kRemovePodsViolatingNodeTaints,
   };

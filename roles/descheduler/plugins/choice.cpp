@@ -44,6 +44,10 @@ void check_namespaces(const api::Box<NamespaceChoice>& namespaces, const std::st
 
 void PodChoiceArgs::validate(const std::string& path, api::FieldErrors& errors) const {
   check_namespaces(namespaces, path, errors);
+  check_selector(path, errors);
+}
+
+void PodChoiceArgs::check_selector(const std::string& path, api::FieldErrors& errors) const {
   if (!label_selector) return;
   if (const auto selector = api::Selector::from(label_selector.get()); !selector)
     errors.add(found_at(path, fmt::format("failed to get label selectors from strategy's params: {}",

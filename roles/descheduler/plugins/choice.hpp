@@ -25,6 +25,8 @@ struct PodChoiceArgs {
   api::Box<api::LabelSelector> label_selector;  // absent: every pod
 
   void validate(const std::string& path, api::FieldErrors& errors) const;
+  /// The second half of validate().
+  void check_selector(const std::string& path, api::FieldErrors& errors) const;
   KOORD_STRUCT(PodChoiceArgs);
 };
 

@@ -1,6 +1,4 @@
 // RemoveFailedPods: pods that have failed, by why and how long ago they were made.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "framework/plugin_table.hpp"

@@ -1,7 +1,5 @@
 // RemovePodsViolatingNodeAffinity: pods whose node their node affinity no longer wants, or likes less than
 // another.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <unordered_set>
 

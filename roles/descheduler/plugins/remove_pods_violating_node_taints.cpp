@@ -1,6 +1,4 @@
 // RemovePodsViolatingNodeTaints: pods that do not tolerate a taint that their node has now.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "framework/plugin_table.hpp"

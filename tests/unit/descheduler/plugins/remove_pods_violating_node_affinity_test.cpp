@@ -1,4 +1,4 @@
-// RemovePodsViolatingNodeAffinity: all 20 rows of sigs' TestRemovePodsViolatingNodeAffinity and the 5 of its
+// RemovePodsViolatingNodeAffinity: all 22 rows of sigs' TestRemovePodsViolatingNodeAffinity and the 5 of its
 // validation; where a pod prefers a node that is full.
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-// RemovePodsViolatingNodeTaints: all 24 rows of sigs' TestDeletePodsViolatingNodeTaints and the 5 of its
+// RemovePodsViolatingNodeTaints: all 23 rows of sigs' TestDeletePodsViolatingNodeTaints and the 5 of its
 // validation. (Its 6 of TestToleratesTaint are Kubernetes' own, see tests/unit/api.)
 #include <catch2/catch.hpp>
 
