@@ -9,6 +9,8 @@ namespace koord::descheduler {
 
 // A line each, by name: first the declarations (extern const PluginEntry kLowNodeLoad;), then the rows.
 // clang-format off
+extern const PluginEntry kHighNodeUtilization;
+extern const PluginEntry kLowNodeUtilization;
 extern const PluginEntry kPodLifeTime;
 extern const PluginEntry kRemoveDuplicates;
 extern const PluginEntry kRemoveFailedPods;
@@ -19,6 +21,8 @@ extern const PluginEntry kRemovePodsViolatingNodeTaints;
 
 PluginTable plugin_table() {
   static constexpr std::initializer_list<const PluginEntry*> kTable = {
+      &kHighNodeUtilization,
+      &kLowNodeUtilization,
       &kPodLifeTime,
       &kRemoveDuplicates,
       &kRemoveFailedPods,
