@@ -13,6 +13,7 @@ extern const PluginEntry kHighNodeUtilization;
 extern const PluginEntry kLowNodeUtilization;
 extern const PluginEntry kPodLifeTime;
 extern const PluginEntry kRemoveDuplicates;
+extern const PluginEntry kLowNodeLoad;
 extern const PluginEntry kRemoveFailedPods;
 extern const PluginEntry kRemovePodsHavingTooManyRestarts;
 extern const PluginEntry kRemovePodsViolatingInterPodAntiAffinity;
@@ -25,6 +26,7 @@ PluginTable plugin_table() {
       &kLowNodeUtilization,
       &kPodLifeTime,
       &kRemoveDuplicates,
+      &kLowNodeLoad,
       &kRemoveFailedPods,
       &kRemovePodsHavingTooManyRestarts,
       &kRemovePodsViolatingInterPodAntiAffinity,

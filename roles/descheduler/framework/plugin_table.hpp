@@ -51,7 +51,8 @@ struct PluginContext {
   PodEvictions* evictions = nullptr;
   /// Whether a write may begin now.
   std::function<bool()> may_write = [] { return false; };
-  bool dry_run = false;  // of the whole configuration
+  bool dry_run = false;    // of the whole configuration
+  nanoseconds interval{};  // deschedulingInterval; 0: one pass
   /// For Evictors: the present pass's, null between passes.
   std::function<const Snapshot*()> snapshot = [] { return nullptr; };
   /// The same of what nodes a pod may be moved to, and whether it fits there.

@@ -61,18 +61,18 @@ class Round {
   }
 
   /// Pods leave the sources as long as the targets have room; `room` is what is left of it.
-  std::size_t run(std::vector<std::size_t> sources, std::span<const std::size_t> targets, Amounts& room) {
-    if (targets.empty()) return 0;
+  Task<std::size_t> run(std::vector<std::size_t> sources, std::vector<std::size_t> targets, Amounts& room) {
+    if (targets.empty()) co_return 0;
     std::ranges::stable_sort(sources, std::greater(), [&](std::size_t i) {
       return node_score(nodes_[i].*side_.usage, nodes_[i].capacity, rules_.weights);
     });
     std::size_t evicted = 0;
-    for (const std::size_t source : sources) evicted += relieve(source, targets, room);
-    return evicted;
+    for (const std::size_t source : sources) evicted += co_await relieve(source, targets, room);
+    co_return evicted;
   }
 
  private:
-  std::size_t relieve(std::size_t source, std::span<const std::size_t> targets, Amounts& room) {
+  Task<std::size_t> relieve(std::size_t source, std::span<const std::size_t> targets, Amounts& room) {
     NodeLoad& node = nodes_[source];
     const Amounts& limit = limits_[source].*side_.high;
     Amounts excess(limit.size());
@@ -96,7 +96,8 @@ class Round {
       }
       if (std::ranges::any_of(room, [](std::int64_t left) { return left <= 0; })) break;
       if (!mover_.may_go(*each->pod) ||
-          !mover_.evict(*each->pod, why_evicted(rules_.thresholds, node, limits_[source], side_.prod)))
+          !co_await mover_.evict(each->pod,
+                                 why_evicted(rules_.thresholds, node, limits_[source], side_.prod)))
         continue;
       ++evicted;
       if (!each->usage) continue;
@@ -108,7 +109,7 @@ class Round {
         if (side_.prod) node.prod_usage[r] -= freed;
       }
     }
-    return evicted;
+    co_return evicted;
   }
 
   /// On the first that takes it, which has less room from then on.
@@ -141,22 +142,22 @@ std::vector<std::size_t> joined(std::vector<std::size_t> first, std::span<const 
 
 }  // namespace
 
-Balanced balance(const PoolRules& rules, std::vector<NodeLoad>& nodes, Detectors& detectors,
-                 Detectors& prod_detectors, MonoTime now, Mover& mover) {
+Task<Balanced> balance(const PoolRules& rules, std::vector<NodeLoad>& nodes, Detectors& detectors,
+                       Detectors& prod_detectors, MonoTime now, Mover& mover) {
   using Why = Balanced::Why;
   Balanced done;
   const auto because = [&](Why why) {
     done.why = why;
     return std::move(done);
   };
-  if (nodes.empty()) return because(Why::no_nodes);
+  if (nodes.empty()) co_return because(Why::no_nodes);
   std::ranges::sort(nodes, {}, &NodeLoad::name);
   std::vector<Limits> limits = limits_of(rules.thresholds, nodes);
   std::map<Kind, std::vector<std::size_t>> of;
   for (std::size_t i = 0; i < nodes.size(); ++i) of[kind_of(nodes[i], limits[i])].push_back(i);
   for (const auto& [kind, members] : of) done.kinds[kind] = members.size();
   for (const std::size_t i : of[Kind::high]) done.overloaded.push_back(nodes[i].name);
-  if (of[Kind::high].empty() && of[Kind::prod_high].empty()) return because(Why::none_overloaded);
+  if (of[Kind::high].empty() && of[Kind::prod_high].empty()) co_return because(Why::none_overloaded);
 
   const auto lasting = [&](const std::vector<std::size_t>& members, Detectors& known) {
     std::vector<std::size_t> found;
@@ -166,15 +167,15 @@ Balanced balance(const PoolRules& rules, std::vector<NodeLoad>& nodes, Detectors
   };
   const std::vector<std::size_t> sources = lasting(of[Kind::high], detectors);
   const std::vector<std::size_t> prod_sources = lasting(of[Kind::prod_high], prod_detectors);
-  if (sources.empty() && prod_sources.empty()) return because(Why::not_long_enough);
+  if (sources.empty() && prod_sources.empty()) co_return because(Why::not_long_enough);
 
   const std::size_t with_room = of[Kind::low].size() + of[Kind::prod_low].size() + of[Kind::both_low].size();
-  if (with_room == 0) return because(Why::none_with_room);
+  if (with_room == 0) co_return because(Why::none_with_room);
   for (const std::size_t i : of[Kind::low]) detectors.reset(nodes[i].name, now);
   for (const std::size_t i : of[Kind::prod_low]) prod_detectors.reset(nodes[i].name, now);
   for (const std::size_t i : of[Kind::both_low]) detectors.reset(nodes[i].name, now);
-  if (static_cast<std::int64_t>(with_room) <= rules.number_of_nodes) return because(Why::few_with_room);
-  if (with_room == nodes.size()) return because(Why::all_with_room);
+  if (static_cast<std::int64_t>(with_room) <= rules.number_of_nodes) co_return because(Why::few_with_room);
+  if (with_room == nodes.size()) co_return because(Why::all_with_room);
 
   Round all(rules, nodes, limits, now, mover, {false, &NodeLoad::usage, &Limits::high, detectors});
   Round prod(rules, nodes, limits, now, mover,
@@ -184,14 +185,14 @@ Balanced balance(const PoolRules& rules, std::vector<NodeLoad>& nodes, Detectors
   Amounts prod_room = prod.room_of(of[Kind::prod_low]);
   const Amounts prod_both_room = prod.room_of(both);
   for (std::size_t r = 0; r < room.size(); ++r) room[r] += both_room[r];
-  done.evicted = all.run(sources, joined(of[Kind::low], both), room);
+  done.evicted = co_await all.run(sources, joined(of[Kind::low], both), room);
   // What the first round has left of the nodes that both may use.
   for (std::size_t r = 0; r < room.size(); ++r)
     prod_room[r] += std::min(prod_both_room[r], std::min(both_room[r], room[r]));
-  done.evicted += prod.run(prod_sources, joined(of[Kind::prod_low], both), prod_room);
+  done.evicted += co_await prod.run(prod_sources, joined(of[Kind::prod_low], both), prod_room);
   for (const std::size_t i : sources) detectors.relieved(nodes[i].name, now);
   for (const std::size_t i : prod_sources) prod_detectors.relieved(nodes[i].name, now);
-  return because(Why::done);
+  co_return because(Why::done);
 }
 
 std::string why_evicted(const Thresholds& thresholds, const NodeLoad& node, const Limits& limits, bool prod) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "plugins/low_node_load/detector.hpp"
 #include "plugins/low_node_load/loads.hpp"
@@ -56,7 +57,7 @@ class Mover {
   /// Whether it could run on that node, by what it asks for.
   virtual bool fits(const api::Pod& pod, const NodeLoad& node) = 0;
   /// False: it stays, and the next one is looked at.
-  virtual bool evict(const api::Pod& pod, const std::string& reason) = 0;
+  virtual Task<bool> evict(PodPtr pod, std::string reason) = 0;
 };
 
 /// What came of a pool, for who tells of it.
@@ -78,9 +79,9 @@ struct Balanced {
 
 /// One pool in one pass. `nodes` change as pods leave them. Sources by their weighted usage, the highest
 /// first, then by name; targets by name; pods by PodRank, of pods alike the one whose going is closest to
-/// enough.
-Balanced balance(const PoolRules& rules, std::vector<NodeLoad>& nodes, Detectors& detectors,
-                 Detectors& prod_detectors, MonoTime now, Mover& mover);
+/// enough. All that it is given outlives it.
+Task<Balanced> balance(const PoolRules& rules, std::vector<NodeLoad>& nodes, Detectors& detectors,
+                       Detectors& prod_detectors, MonoTime now, Mover& mover);
 
 /// Koordinator's words: "node is overutilized, node cpu usage(92.00%)>threshold(80.00%), ..."; with deviation
 /// the configured one is the threshold that is named.

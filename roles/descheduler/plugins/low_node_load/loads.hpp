@@ -7,12 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "framework/snapshot.hpp"
 #include "koord/api/types/meta_v1/meta.hpp"
 #include "koord/base/symbol.hpp"
-
-namespace koord::api {
-struct Pod;
-}
 
 namespace koord::descheduler::low_node_load {
 
@@ -35,7 +32,7 @@ Thresholds complete_thresholds(const Percentages& low, const Percentages& high, 
                                const Percentages& prod_high, bool deviation);
 
 struct PodLoad {
-  const api::Pod* pod;           // outlives the pass
+  PodPtr pod;
   std::optional<Amounts> usage;  // absent: nobody knows. Nothing of the resource pods, of which it is one
   bool prod = false;
 };
@@ -43,6 +40,7 @@ struct PodLoad {
 /// Of a node of which a report is known that is not too old.
 struct NodeLoad {
   std::string name;
+  const NodeView* view = nullptr;  // of the pass
   bool schedulable = true;
   Amounts capacity;           // raw, where Koordinator has amplified it
   Amounts usage, prod_usage;  // the system's and all pods', and of prod pods alone

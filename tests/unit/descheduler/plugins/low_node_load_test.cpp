@@ -15,6 +15,7 @@
 #include "koord/api/koordinator/descheduling.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "plugins/low_node_load/balance.hpp"
+#include "support/run_task.hpp"
 
 namespace koord::descheduler::low_node_load::test {
 namespace {
@@ -89,7 +90,7 @@ struct World final : Mover {
       for (const auto& each : pods) {
         if (each->node != name) continue;
         PodLoad& pod = load.pods.emplace_back();
-        pod.pod = &each->pod;
+        pod.pod = PodPtr(PodPtr(), &each->pod);  // the world's
         pod.prod = api::with_default(api::koord_priority(each->pod),
                                      api::with_default(api::koord_qos(each->pod),
                                                        api::kube_qos(each->pod))) == api::KoordPriority::prod;
@@ -118,11 +119,11 @@ struct World final : Mover {
     }
     return true;
   }
-  bool evict(const api::Pod& pod, const std::string& why) override {
-    if (limit == evicted.size()) return false;
-    evicted.push_back(pod.metadata.name);
-    reasons.push_back(why);
-    return true;
+  Task<bool> evict(PodPtr pod, std::string why) override {
+    if (limit == evicted.size()) co_return false;
+    evicted.push_back(pod->metadata.name);
+    reasons.push_back(std::move(why));
+    co_return true;
   }
 
   Made& of(const api::Pod& pod) {
@@ -134,6 +135,7 @@ struct World final : Mover {
   }
 
   std::map<std::string, Machine> machines;
+  koord::test::Loop loop;
   std::vector<std::unique_ptr<Made>> pods;
   std::size_t limit = 1000;
   std::vector<std::string> evicted, reasons;
@@ -319,7 +321,8 @@ TEST_CASE("as many pods leave as with koord-descheduler") {
     rules.anomaly = {.timeout = {}, .abnormal = 1, .normal = 1};
     Detectors detectors(std::chrono::minutes(5)), prod(std::chrono::minutes(5));
     std::vector<NodeLoad> nodes = world.loads(rules.thresholds);
-    const Balanced done = balance(rules, nodes, detectors, prod, MonoTime(seconds(100)), world);
+    const Balanced done = koord::test::run_task(
+        world.loop, balance(rules, nodes, detectors, prod, MonoTime(seconds(100)), world));
     CHECK(world.evicted.size() == row.evicted);
     CHECK(done.evicted == row.evicted);
     for (const std::string& name : world.evicted) CHECK((row.names.empty() || row.names.contains(name)));
@@ -494,7 +497,8 @@ TEST_CASE(
     Detectors detectors(std::chrono::minutes(5)), prod(std::chrono::minutes(5));
     const std::vector<NodeLoad> before = world.loads(rules.thresholds);
     std::vector<NodeLoad> after = before;
-    const Balanced done = balance(rules, after, detectors, prod, MonoTime(seconds(1)), world);
+    const Balanced done = koord::test::run_task(
+        world.loop, balance(rules, after, detectors, prod, MonoTime(seconds(1)), world));
     const std::vector<Limits> limits = limits_of(rules.thresholds, before);
     evicted += done.evicted;
     idle += done.evicted == 0;
