@@ -19,6 +19,7 @@ extern const PluginEntry kRemovePodsHavingTooManyRestarts;
 extern const PluginEntry kRemovePodsViolatingInterPodAntiAffinity;
 extern const PluginEntry kRemovePodsViolatingNodeAffinity;
 extern const PluginEntry kRemovePodsViolatingNodeTaints;
+extern const PluginEntry kRemovePodsViolatingTopologySpreadConstraint;
 
 PluginTable plugin_table() {
   static constexpr std::initializer_list<const PluginEntry*> kTable = {
@@ -32,6 +33,7 @@ PluginTable plugin_table() {
       &kRemovePodsViolatingInterPodAntiAffinity,
       &kRemovePodsViolatingNodeAffinity,
       &kRemovePodsViolatingNodeTaints,
+      &kRemovePodsViolatingTopologySpreadConstraint,
   };
   return {kTable.begin(), kTable.size()};
 }

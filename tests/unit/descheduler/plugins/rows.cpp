@@ -9,9 +9,7 @@
 
 #include "evictions/evictable.hpp"
 #include "evictions/pass_limits.hpp"
-#include "koord/api/rules/node_selector.hpp"
-#include "koord/api/rules/pod_requests.hpp"
-#include "koord/api/rules/toleration.hpp"
+#include "framework/node_fit.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/base/feature_gate.hpp"
@@ -128,38 +126,6 @@ void value_word(api::Pod& pod, const std::string& key, const std::string& value)
   }
 }
 
-/// sigs' PodRequests against what is left of the node.
-bool has_room(const api::Pod& pod, const NodeView& node) {
-  api::ResourceList left = node.node->status.allocatable;
-  for (const PodPtr& other : node.pods) {
-    if (other->status.phase.view() == "Succeeded" || other->status.phase.view() == "Failed") continue;
-    left["pods"] -= api::Quantity::from_int(1);
-    for (const auto& [name, asked] : api::pod_requests(*other)) left[name] -= asked;
-  }
-  if (left["pods"].sign() <= 0) return false;
-  return std::ranges::all_of(api::pod_requests(pod),
-                             [&](const auto& each) { return each.value <= left[each.key]; });
-}
-
-bool keeps_apart(const api::Pod& pod, const NodeView& node) {
-  if (!pod.spec.affinity || !pod.spec.affinity->pod_anti_affinity) return false;
-  return std::ranges::any_of(pod.spec.affinity->pod_anti_affinity->required, [&](const auto& term) {
-    const auto selector = api::Selector::from(term.label_selector.get());
-    return node.node->metadata.labels.contains(term.topology_key.view()) &&
-           std::ranges::any_of(node.pods, [&](const PodPtr& other) {
-             return other->metadata.name != pod.metadata.name &&
-                    other->metadata.namespace_ == pod.metadata.namespace_ &&
-                    selector->matches(other->metadata.labels);
-           });
-  });
-}
-
-bool fits(const api::Pod& pod, const NodeView& node) {
-  return !node.node->spec.unschedulable && api::RequiredNodeAffinity(pod.spec).matches(*node.node) &&
-         api::untolerated(node.node->spec.taints, pod.spec.tolerations) == nullptr &&
-         !keeps_apart(pod, node) && (pod.spec.node_name == node.node->metadata.name || has_room(pod, node));
-}
-
 PluginContext context_of(FakePass& pass) {
   static ManualClock clock;
   static const FeatureGates kGates;
@@ -269,7 +235,9 @@ std::unique_ptr<FakePass> pass_of(const Rows& rows) {
     else
       throw std::logic_error("no such word: " + word);
   }
-  pass->fit = fits;
+  pass->fit = [fit = std::make_shared<BasicNodeFit>(pass->snapshot())](const auto& pod, const auto& node) {
+    return fit->fits(pod, node);
+  };
   pass->filter = [rules](const api::Pod& pod) { return why_not_evictable(pod, rules).empty(); };
   pass->evictor = [counted = PassLimits(limits)](const api::Pod& pod) mutable {
     const std::string_view node = pod.spec.node_name.view(), ns = pod.metadata.namespace_.view();
