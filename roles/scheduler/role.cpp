@@ -28,6 +28,7 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/leading_role.hpp"
+#include "koord/runtime/write_config.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
 #include "koord/scheduling/config/kube_gates.hpp"
 #include "koord/scheduling/config/unserved.hpp"
@@ -39,7 +40,6 @@
 #include "koord/scheduling/plugin/telling_plugin.hpp"
 #include "koord/scheduling/plugins.hpp"
 #include "options/flags.hpp"
-#include "options/write_config.hpp"
 #include "rights.hpp"
 #include "serve/services.hpp"
 #include "write/writer.hpp"
@@ -485,9 +485,12 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
                      kv("gates", fmt::format("{}", fmt::join(gates, ", "))));
   KOORD_TRY(engine, make_engine(configuration, context, table));
   if (const std::string& file = context.flags.get("write-config-to"); !file.empty()) {
-    KOORD_CHECK(write_config(configuration.config, file));
+    // In a file 0 is the default; no limit, as without a file, is negative.
+    double& qps = configuration.config.client_connection.qps;
+    if (qps == 0) qps = -1;
+    KOORD_CHECK(runtime::write_config(api::encode(configuration.config), file));
     context.log.info("the configuration is written", kv("file", file));
-    return finished(context);
+    return runtime::finished(context);
   }
   runtime::ClientSettings settings =
       runtime::client_settings(configuration.config.client_connection, context.flags.get("master"));

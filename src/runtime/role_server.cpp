@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <tuple>
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/config_map.hpp"
@@ -72,29 +73,45 @@ const metrics::Metric kDroppedConnections{
     .labels = {"reason"}};
 const metrics::Table kServingMetrics = {&kDroppedConnections};
 
-Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
-  Endpoint endpoint;
+namespace {
+
+/// "ADDRESS:PORT", or a port alone; port -1: it is none.
+std::pair<std::string, std::int64_t> split_address(const std::string& text) {
+  std::string address;
   std::int64_t number = -1;
-  std::string shown;
+  const auto colon = text.rfind(':');
+  const std::string digits = colon == std::string::npos ? text : text.substr(colon + 1);
+  if (colon != std::string::npos) address = text.substr(0, colon);
+  if (address.size() > 1 && address.front() == '[' && address.back() == ']')
+    address = address.substr(1, address.size() - 2);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc{} || end != digits.data() + digits.size()) number = text.empty() ? 0 : -1;
+  return {std::move(address), number};
+}
+
+Result<Endpoint> make_endpoint(std::string address, std::int64_t number, std::string_view flag,
+                               std::string_view shown) {
+  if (number < 0 || number > 65535)
+    return Error(Code::invalid, fmt::format("--{}: {} is not a port, which is 0 to 65535", flag, shown));
+  if (address == "0.0.0.0" || address == "::") address.clear();
+  return Endpoint{std::move(address), static_cast<std::uint16_t>(number)};
+}
+
+}  // namespace
+
+Result<Endpoint> endpoint_of(const PortFlag& port, const FlagValues& flags) {
+  std::string shown, address;
+  std::int64_t number = 0;
   if (port.address.empty()) {
     shown = flags.get(port.port);
-    const auto colon = shown.rfind(':');
-    const std::string digits = colon == std::string::npos ? shown : shown.substr(colon + 1);
-    if (colon != std::string::npos) endpoint.address = shown.substr(0, colon);
-    if (endpoint.address.size() > 1 && endpoint.address.front() == '[' && endpoint.address.back() == ']')
-      endpoint.address = endpoint.address.substr(1, endpoint.address.size() - 2);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc{} || end != digits.data() + digits.size()) number = shown.empty() ? 0 : -1;
+    std::tie(address, number) = split_address(shown);
   } else {
     number = flags.get_int(port.port);
     shown = std::to_string(number);
-    endpoint.address = flags.get(port.address);
+    address = flags.get(port.address);
   }
-  if (number < 0 || number > 65535)
-    return Error(Code::invalid, fmt::format("--{}: {} is not a port, which is 0 to 65535", port.port, shown));
+  KOORD_TRY(endpoint, make_endpoint(std::move(address), number, port.port, shown));
   if (!port.closed_by.empty() && flags.get_bool(port.closed_by)) return Endpoint{};
-  if (endpoint.address == "0.0.0.0" || endpoint.address == "::") endpoint.address.clear();
-  endpoint.port = static_cast<std::uint16_t>(number);
   return endpoint;
 }
 
@@ -113,6 +130,18 @@ RoleServer::~RoleServer() = default;
 Result<> RoleServer::open(const RoleDescriptor& role) {
   for (const PortFlag& port : role.ports) {
     ports_.push_back(0);
+    bool elsewhere = false;
+    for (const auto& [flag, address] : context_.routes.places()) {
+      if (flag != port.port) continue;
+      elsewhere = true;
+      auto [host, number] = split_address(address);
+      KOORD_TRY(endpoint, make_endpoint(std::move(host), number, flag, address));
+      if (endpoint.port == 0) continue;
+      auto bound = plain_.listen(endpoint.address, endpoint.port);
+      if (!bound) return std::move(bound).error().context(fmt::format("role {}, {}", role.name, address));
+      if (ports_.back() == 0) ports_.back() = *bound;
+    }
+    if (elsewhere) continue;
     KOORD_TRY(endpoint, endpoint_of(port, context_.flags));
     if (endpoint.port == 0) continue;
     if (port.tls) KOORD_CHECK(open_secure(port));

@@ -55,6 +55,11 @@ class Routes {
   void add(std::string path, Handler handler, Options options);
   /// Metrics in Prometheus' text format, at a path of their own; `text` is asked for each answer.
   void add_metrics(std::string path, std::function<std::string()> text);
+  /// A configuration file says where the plain port of the flag `port` is opened, instead of the flag: at
+  /// "IP:PORT", each time at one more; port 0: nowhere.
+  void open_at(std::string port, std::string address) {
+    places_.emplace_back(std::move(port), std::move(address));
+  }
   /// The JSON under `name` in /configz: the configuration in effect, without secrets.
   void set_configz(std::string name, std::string json);
 
@@ -66,10 +71,11 @@ class Routes {
   };
   const Route* find(std::string_view path) const;
   std::string configz() const;
+  const std::vector<std::pair<std::string, std::string>>& places() const { return places_; }
 
  private:
   std::vector<Route> routes_;
-  std::vector<std::pair<std::string, std::string>> configz_;
+  std::vector<std::pair<std::string, std::string>> configz_, places_;
 };
 
 /// Of a role's ports, and of servers that a role opens itself (see net::ServerOptions::dropped).

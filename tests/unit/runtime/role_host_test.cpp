@@ -49,6 +49,7 @@ constexpr FeatureGate kGates[] = {{.name = "Shiny", .enabled = false, .stage = S
 struct Script {
   int made = 0, running = 0;
   bool shiny = false;
+  std::vector<std::string> places;  // where a file says that --port is opened
   Result<> make_error;
   Event ends;  // set: run() returns `end`
   Result<> end;
@@ -78,6 +79,7 @@ Result<std::unique_ptr<Role>> make_role(RoleContext& context) {
   ++script->made;
   script->shiny = context.gates.enabled("Shiny");
   script->shutdown = context.shutdown;
+  for (const std::string& place : script->places) context.routes.open_at("port", place);
   context.routes.add("/debug/api", secret_page);
   context.routes.add("/inner/", secret_page, {.debug = true});
   context.routes.add("/apis/v1/", secret_page);
@@ -251,6 +253,30 @@ TEST_CASE("two roles that want one port are an error that names both flags") {
   REQUIRE_FALSE(one.has_value());
   CHECK(one.error().message() ==
         "port " + port + " is wanted twice: change --alpha.secure-port or --alpha.port");
+}
+
+TEST_CASE("a configuration file says where a plain port is opened, instead of its flag") {
+  const std::uint16_t flag = free_port(), one = free_port(), other = free_port();
+  const auto at = [](std::uint16_t port) { return fmt::format("127.0.0.1:{}", port); };
+  const std::vector<std::string> arguments{fmt::format("--alpha.port={}", flag)};
+  {
+    World w;
+    w.roles_do.places = {at(one), at(other)};
+    REQUIRE(w.add(arguments, {&kAlpha}).has_value());
+    CHECK(w.host->ports("alpha") == std::vector<std::uint16_t>{0, one});
+    for (const std::uint16_t port : {one, other}) CHECK(w.get(port, "/healthz", "", "", false).status == 200);
+    CHECK_FALSE(w.get(flag, "/healthz", "", "", false).error.empty());
+  }
+  {
+    World w;
+    w.roles_do.places = {"127.0.0.1:0"};
+    REQUIRE(w.add(arguments, {&kAlpha}).has_value());
+    CHECK(w.host->ports("alpha") == std::vector<std::uint16_t>{0, 0});
+  }
+  World w;
+  w.roles_do.places = {at(one), at(one)};
+  CHECK_THAT(w.add(arguments, {&kAlpha}).error().message(),
+             Catch::Contains(fmt::format("role alpha, {}: ", at(one))));
 }
 
 TEST_CASE("what keeps a role from starting is an error that names the flag") {

@@ -7,8 +7,8 @@
 #include "koord/scheduling/config/extension_point.hpp"
 
 #include "koord/runtime/config.hpp"
+#include "koord/runtime/write_config.hpp"
 #include "options/flags.hpp"
-#include "options/write_config.hpp"
 #include "support/tsv.hpp"
 #include "world.hpp"
 
@@ -411,7 +411,7 @@ TEST_CASE("the configuration that is written is read as it was") {
   char folder[] = "/tmp/koord-write-config-XXXXXX";
   REQUIRE(mkdtemp(folder) != nullptr);
   const std::string file = std::string(folder) + "/config";
-  REQUIRE(write_config(*config, file).has_value());
+  REQUIRE(runtime::write_config(api::encode(*config), file).has_value());
   const std::vector<std::string> arguments{"--config=" + file, "--koordinator-semantics=false"};
   const auto line =
       runtime::parse_flags(arguments, {"", {}}, std::vector<runtime::FlagOwner>{{"scheduler", flags()}});
@@ -421,8 +421,8 @@ TEST_CASE("the configuration that is written is read as it was") {
   if (!again) FAIL(again.error().message());
   CHECK(api::encode(again->config) == api::encode(*config));
 
-  CHECK(write_config(*config, "/dev/null").has_value());
-  const auto bad = write_config(*config, "/none/such");
+  CHECK(runtime::write_config(api::encode(*config), "/dev/null").has_value());
+  const auto bad = runtime::write_config(api::encode(*config), "/none/such");
   REQUIRE(bad.has_error());
   CHECK(bad.error().message() == "/none/such.new: No such file or directory");
 }

@@ -1,38 +1,35 @@
 // Writes the configuration and ends: see write_config.hpp.
-#include "options/write_config.hpp"
+#include "koord/runtime/write_config.hpp"
 
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "koord/api/schema/codec.hpp"
 #include "koord/async/event.hpp"
 #include "koord/base/file.hpp"
 
-namespace koord::scheduler {
+namespace koord::runtime {
 
 namespace {
 
-class Finished final : public runtime::Role {
+class Finished final : public Role {
  public:
-  explicit Finished(runtime::RoleContext& context) : context_(context) {}
+  explicit Finished(RoleContext& context) : context_(context) {}
   Task<Result<>> run() override {
     context_.finish();
     co_return co_await cancelled_.wait();
   }
 
  private:
-  runtime::RoleContext& context_;
+  RoleContext& context_;
   Event cancelled_;
 };
 
 }  // namespace
 
-Result<> write_config(scheduling::KubeSchedulerConfiguration config, const std::string& file) {
-  // In a file 0 is the default; no limit, as without a file, is negative.
-  if (config.client_connection.qps == 0) config.client_connection.qps = -1;
-  const std::string text = fmt::format("{}\n", api::encode(config));
+Result<> write_config(std::string_view json, const std::string& file) {
+  const std::string text = fmt::format("{}\n", json);
   // /dev/stdout and the like: nothing to replace there.
   std::error_code ignored;
   const std::filesystem::file_type type = std::filesystem::status(file, ignored).type();
@@ -43,8 +40,6 @@ Result<> write_config(scheduling::KubeSchedulerConfiguration config, const std::
   return {};
 }
 
-std::unique_ptr<runtime::Role> finished(runtime::RoleContext& context) {
-  return std::make_unique<Finished>(context);
-}
+std::unique_ptr<Role> finished(RoleContext& context) { return std::make_unique<Finished>(context); }
 
-}  // namespace koord::scheduler
+}  // namespace koord::runtime
