@@ -2,6 +2,7 @@
 #include <array>
 
 #include "app.hpp"
+#include "roles/descheduler/role.hpp"
 #include "roles/koordlet/role.hpp"
 #include "roles/manager/role.hpp"
 #include "roles/scheduler/role.hpp"
@@ -9,7 +10,8 @@
 namespace koord::app {
 
 std::span<const runtime::RoleDescriptor* const> all_roles() {
-  static const std::array roles = {&scheduler::role(), &koordlet::role(), &manager::role()};
+  static const std::array roles = {&scheduler::role(), &koordlet::role(), &manager::role(),
+                                   &descheduler::role()};
   return roles;
 }
 

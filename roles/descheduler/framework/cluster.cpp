@@ -1,0 +1,88 @@
+// See cluster.hpp.
+#include "framework/cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "koord/api/types/core_v1/namespace.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
+#include "koord/api/types/scheduling_v1/priority_class.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
+#include "koord/base/log.hpp"
+#include "koord/kube/client.hpp"
+
+namespace koord::descheduler {
+
+namespace {
+
+/// A cluster that has not been heard of for so long is another one by now.
+constexpr nanoseconds kStale = std::chrono::seconds(60);
+
+scheduling::Transforms::Complain complain(const Logger& log) {
+  return [log](std::string_view kind, const api::ObjectMeta& object, std::string_view what) {
+    log.warn("a malformed annotation of Koordinator is ignored", kv("kind", kind),
+             kv("namespace", object.namespace_.view()), kv("name", object.name), kv("error", what));
+  };
+}
+
+}  // namespace
+
+Cluster::Cluster(kube::InformerSet& informers, kube::Client& client, Clock& clock, const Logger& log)
+    : clock_(clock),
+      transforms_({}, complain(log)),
+      nodes_(informers.informer<api::Node>(client)),
+      pods_(informers.informer<api::Pod>(client)),
+      metrics_(informers.informer<api::NodeMetric>(client)),
+      namespaces_(informers.informer<api::Namespace>(client)),
+      classes_(informers.informer<api::PriorityClass>(client)),
+      budgets_(informers.informer<api::PodDisruptionBudget>(client)) {}
+
+std::vector<kube::AnyInformer> Cluster::all() const {
+  return {nodes_, pods_, metrics_, namespaces_, classes_, budgets_};
+}
+
+Result<> Cluster::synced() const {
+  std::string awaited;
+  for (const kube::AnyInformer& informer : all()) {
+    if (informer.synced()) continue;
+    const kube::InformerStatus status = informer.status();
+    awaited += fmt::format("{}{}{}{}", awaited.empty() ? "" : "; ", status.name,
+                           status.last_error.empty() ? "" : ": ", status.last_error);
+  }
+  if (awaited.empty()) return {};
+  return Error(Code::unavailable, fmt::format("the informers have not synced: {}", awaited));
+}
+
+Task<Result<>> Cluster::wait_synced() {
+  for (kube::AnyInformer& informer : all()) KOORD_CO_CHECK(co_await informer.wait_synced());
+  co_return Result<>();
+}
+
+Task<Result<>> Cluster::catch_up() {
+  KOORD_CO_CHECK(co_await nodes_.catch_up());
+  co_return co_await pods_.catch_up();
+}
+
+std::string Cluster::stale() const {
+  std::string text;
+  for (const kube::AnyInformer& informer : all()) {
+    const kube::InformerStatus status = informer.status();
+    if (!status.failing_since || clock_.mono() - *status.failing_since < kStale) continue;
+    text += fmt::format("{}{} have not been followed for {}: {}", text.empty() ? "" : "; ", status.name,
+                        api::Duration(clock_.mono() - *status.failing_since).to_string(), status.last_error);
+  }
+  return text;
+}
+
+SnapshotObjects Cluster::objects() {
+  SnapshotObjects objects{nodes_.list(),      pods_.list(),    metrics_.list(),
+                          namespaces_.list(), classes_.list(), budgets_.list()};
+  for (auto& node : objects.nodes) node = transforms_.node(std::move(node));
+  for (PodPtr& pod : objects.pods) pod = transforms_.pod(std::move(pod));
+  return objects;
+}
+
+}  // namespace koord::descheduler

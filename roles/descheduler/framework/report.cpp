@@ -1,0 +1,24 @@
+// Tables of a pass's report.
+#include "framework/report.hpp"
+
+#include "koord/api/schema/table.hpp"
+
+namespace koord::descheduler {
+
+KOORD_SCHEMA(ReportedPod, ROW(namespace_).wire("namespace"), ROW(name), ROW(uid),
+             ROW(node).doc("Where it is; empty: nowhere."), ROW(profile),
+             ROW(plugin).doc("Who wanted it to go."), ROW(reason).doc("Why."),
+             ROW(refused).doc("Why it stays."));
+KOORD_SCHEMA(ReportedError, ROW(profile), ROW(plugin), ROW(point).doc("deschedule or balance."), ROW(error));
+KOORD_SCHEMA(PassReport, ROW(number).doc("Of this process, from 1."), ROW(began),
+             ROW(took).doc("By the clock, evictions included."),
+             ROW(dry_run).always().doc("Nothing was evicted, whatever stands here."),
+             ROW(skipped).doc("Why nothing was looked at."), ROW(nodes).always(), ROW(ready_nodes).always(),
+             ROW(pods).always(), ROW(node_metrics).always().doc("Nodes whose usage is known."),
+             ROW(gone).always().doc("Pods that were made to go, or would be."),
+             ROW(stay).always().doc("Pods that plugins wanted to go, and that stay."),
+             ROW(evicted).doc("The first 500 of those that go."), ROW(refused).doc("And of those that stay."),
+             ROW(errors).doc("Plugins that failed."));
+KOORD_SCHEMA(PassReports, ROW(passes).doc("The last ten, the newest first."));
+
+}  // namespace koord::descheduler

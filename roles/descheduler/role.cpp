@@ -1,0 +1,234 @@
+// The descheduler as a role: everything is made here, in the order in which it depends on each other.
+#include "role.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "config/config.hpp"
+#include "docs.hpp"
+#include "evictions/pod_evictions.hpp"
+#include "framework/cluster.hpp"
+#include "framework/node_fit.hpp"
+#include "framework/passes.hpp"
+#include "framework/profile.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/async/timer.hpp"
+#include "koord/base/log.hpp"
+#include "koord/base/system.hpp"
+#include "koord/kube/client.hpp"
+#include "koord/kube/event_recorder.hpp"
+#include "koord/kube/informer.hpp"
+#include "koord/runtime/leading_role.hpp"
+#include "koord/runtime/write_config.hpp"
+#include "options/flags.hpp"
+#include "rights.hpp"
+
+namespace koord::descheduler {
+
+namespace {
+
+/// Between tries to learn what the leader before did.
+constexpr nanoseconds kAgain = std::chrono::seconds(1);
+
+std::optional<api::Selector> selector_of(const api::Box<api::LabelSelector>& selector) {
+  if (!selector) return std::nullopt;
+  auto made = api::Selector::from(&*selector);
+  return made ? std::move(*made) : api::Selector::nothing();  // which it is not: it is validated
+}
+
+std::optional<std::uint64_t> limit_of(const std::optional<std::int64_t>& most) {
+  if (!most) return std::nullopt;
+  return static_cast<std::uint64_t>(*most);
+}
+
+class Descheduler final : public runtime::LeadingRole {
+ public:
+  Descheduler(runtime::RoleContext& context, DeschedulerConfiguration config, kube::Client& client,
+              kube::Client& event_client)
+      : LeadingRole(context,
+                    {.election = config.leader_election, .client = &client, .host_name = host_name()}),
+        config_(std::move(config)),
+        client_(client),
+        cluster_(context.informers, client, context.clock, context.log),
+        evictions_({.clock = context.clock,
+                    .log = log(),
+                    .client = client,
+                    .may_write = [this] { return leading(); },
+                    .metrics = &context.metrics}),
+        passes_(
+            {.clock = context.clock,
+             .log = log(),
+             .metrics = context.metrics,
+             .may_write = [this] { return leading(); },
+             .node_fit = [](const Snapshot& snapshot) { return std::make_unique<BasicNodeFit>(snapshot); },
+             .dry_run = config_.dry_run,
+             .nodes = selector_of(config_.node_selector),
+             .limits = {.per_node = limit_of(config_.max_no_of_pods_to_evict_per_node),
+                        .per_namespace = limit_of(config_.max_no_of_pods_to_evict_per_namespace),
+                        .total = limit_of(config_.max_no_of_pods_to_evict_total)}}) {
+    for (const ProfileConfig& profile : config_.profiles) {
+      kube::EventRecorderConfig events;
+      events.controller = profile.name;
+      events.instance = fmt::format("{}-{}", profile.name, host_name());
+      events.log = log();
+      recorders_.emplace(profile.name, std::make_unique<kube::EventRecorder>(
+                                           context.executor, event_client, context.clock, std::move(events)));
+    }
+    context.health.add(
+        "informer-sync", [this] { return cluster_.synced(); },
+        runtime::HealthChecks::readyz | runtime::HealthChecks::told);
+    context.routes.add("/passes", [this](net::Request) { return show_passes(); }, {.debug = true});
+  }
+
+  /// Once, before run().
+  Result<> make_profiles(PluginTable table) {
+    KOORD_TRY(made, descheduler::make_profiles(config_, table, [this](const ProfileConfig& profile) {
+                return plugin_context(profile.name);
+              }));
+    passes_.set_profiles(std::move(made));
+    return {};
+  }
+
+ private:
+  PluginContext plugin_context(const std::string& profile) {
+    return {.profile = profile,
+            .clock = context().clock,
+            .log = log(),
+            .gates = context().gates,
+            .client = &client_,
+            .informers = &context().informers,
+            .events = recorders_.find(profile)->second.get(),
+            .metrics = &context().metrics,
+            .evictions = &evictions_,
+            .may_write = [this] { return leading(); },
+            .dry_run = config_.dry_run,
+            .snapshot = [this] { return passes_.snapshot(); },
+            .pass = [this] { return passes_.pass(); }};
+  }
+
+  void start() override {}
+  Task<Result<>> lead() override;
+  Task<> stop() override;
+  Task<Result<>> make_passes();
+  Task<> make_pass();
+  Task<net::Response> show_passes() { co_return net::Response::json(200, api::encode(passes_.reports())); }
+
+  DeschedulerConfiguration config_;
+  kube::Client& client_;
+  Cluster cluster_;
+  PodEvictions evictions_;
+  std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
+  Passes passes_;  // its plugins use all of the above
+};
+
+Task<Result<>> Descheduler::lead() {
+  KOORD_CO_CHECK(co_await cluster_.wait_synced());
+  for (;;) {
+    const Result<> caught_up = co_await cluster_.catch_up();
+    if (caught_up) break;
+    if (caught_up.error().code() == Code::cancelled) co_return caught_up;
+    log().warn("nothing is evicted before it is known what the leader before did",
+               kv("error", caught_up.error()));
+    KOORD_CO_CHECK(co_await sleep(context().clock, kAgain));
+  }
+  for (const std::unique_ptr<Profile>& profile : passes_.profiles())
+    for (Evictor* evictor : profile->evictors()) evictor->start(tasks());
+  tasks().spawn("passes", make_passes());
+  co_return Result<>();
+}
+
+Task<> Descheduler::stop() {
+  for (const std::unique_ptr<Profile>& profile : passes_.profiles())
+    for (Evictor* evictor : profile->evictors()) evictor->stop();
+  for (auto& [profile, recorder] : recorders_) co_await recorder->stop();
+}
+
+Task<Result<>> Descheduler::make_passes() {
+  const nanoseconds interval = config_.descheduling_interval.value;
+  for (MonoTime next = context().clock.mono();;) {
+    co_await make_pass();
+    if (interval == nanoseconds::zero()) {
+      log().info("one pass was made, and no other one will be: there is no deschedulingInterval");
+      co_return Result<>();
+    }
+    // From beginning to beginning; one that took longer is followed by the next at once.
+    next = std::max(next + interval, context().clock.mono());
+    KOORD_CO_CHECK(co_await sleep_until(context().clock, next));
+  }
+}
+
+Task<> Descheduler::make_pass() {
+  if (!leading()) co_return;
+  if (std::string stale = cluster_.stale(); !stale.empty()) {
+    passes_.skip(std::move(stale));
+    co_return;
+  }
+  co_await passes_.run(cluster_.objects());
+}
+
+Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
+  return make_role(context, plugin_table());
+}
+
+/// Where the file says that the plain ports are, unless flags do.
+void open_ports(const DeschedulerConfiguration& config, const runtime::RoleContext& context) {
+  const runtime::FlagValues& flags = context.flags;
+  if (flags.get("config").empty() || flags.changed("port") || flags.changed("address")) return;
+  context.routes.open_at("port", *config.healthz_bind_address);
+  if (*config.metrics_bind_address != *config.healthz_bind_address)
+    context.routes.open_at("port", *config.metrics_bind_address);
+}
+
+constexpr std::array<runtime::PortFlag, 2> kPorts = {{
+    {"secure-port", "bind-address", true},
+    {"port", "address", false},
+}};
+
+}  // namespace
+
+Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, PluginTable table) {
+  KOORD_TRY(config, read_configuration(context.flags, table));
+  if (const std::string& file = context.flags.get("write-config-to"); !file.empty()) {
+    // Plugins have a word, too.
+    const Result<Profiles> checked = make_profiles(config, table, [&](const ProfileConfig&) {
+      return PluginContext{.profile = {}, .clock = context.clock, .log = context.log, .gates = context.gates};
+    });
+    if (!checked) return checked.error().context("initializing profiles");
+    KOORD_CHECK(runtime::write_config(api::encode(config), file));
+    context.log.info("the configuration is written", kv("file", file));
+    return runtime::finished(context);
+  }
+  runtime::ClientSettings settings = runtime::client_settings(config.client_connection, {});
+  KOORD_TRY(client, context.clients.client(settings));
+  // Events have a limit of their own, so that they do not hold up evictions.
+  settings.user_agent = fmt::format("koord-descheduler-events/{}", context.version);
+  KOORD_TRY(event_client, context.clients.client(settings));
+  context.routes.set_configz("componentconfig", api::encode(config));
+  open_ports(config, context);
+  auto made = std::make_unique<Descheduler>(context, std::move(config), *client, *event_client);
+  if (auto profiles = made->make_profiles(table); !profiles)
+    return std::move(profiles).error().context("initializing profiles");
+  return std::unique_ptr<runtime::Role>(std::move(made));
+}
+
+const runtime::RoleDescriptor& role() {
+  static const std::vector<metrics::Table> kMetrics = {Passes::kMetrics, PodEvictions::kMetrics};
+  static const runtime::RoleDescriptor kRole{
+      .name = "descheduler",
+      .summary = "Moves pods that are where they should not be, within limits: koord-descheduler's job.",
+      .flags = flags(),
+      .gates = gates(),
+      .ports = kPorts,
+      .make = &make,
+      .metrics = kMetrics,
+      .docs = &docs,
+      .account = "koord-descheduler",
+      .rights = rights(),
+  };
+  return kRole;
+}
+
+}  // namespace koord::descheduler
