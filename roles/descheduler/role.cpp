@@ -30,8 +30,8 @@ namespace koord::descheduler {
 
 namespace {
 
-/// Between tries to learn what the leader before did.
-constexpr nanoseconds kAgain = std::chrono::seconds(1);
+/// A try to learn what the leader before did, and the time to the next.
+constexpr nanoseconds kPatience = std::chrono::seconds(30), kAgain = std::chrono::seconds(1);
 
 std::optional<api::Selector> selector_of(const api::Box<api::LabelSelector>& selector) {
   if (!selector) return std::nullopt;
@@ -105,6 +105,7 @@ class Descheduler final : public runtime::LeadingRole {
             .evictions = &evictions_,
             .may_write = [this] { return leading(); },
             .dry_run = config_.dry_run,
+            .interval = config_.descheduling_interval.value,
             .snapshot = [this] { return passes_.snapshot(); },
             .pass = [this] { return passes_.pass(); }};
   }
@@ -126,8 +127,8 @@ class Descheduler final : public runtime::LeadingRole {
 
 Task<Result<>> Descheduler::lead() {
   KOORD_CO_CHECK(co_await cluster_.wait_synced());
-  for (;;) {
-    const Result<> caught_up = co_await cluster_.catch_up();
+  while (config_.leader_election.leader_elect.value_or(true)) {
+    const Result<> caught_up = co_await with_timeout(context().clock, kPatience, cluster_.catch_up());
     if (caught_up) break;
     if (caught_up.error().code() == Code::cancelled) co_return caught_up;
     log().warn("nothing is evicted before it is known what the leader before did",
