@@ -15,6 +15,7 @@ SMALL = {
     "cpus_bench": (["10"], 0),
     "decode_bench": (["50"], 0),
     "decode_bench_rapidjson": (["50"], 0),
+    "descheduler_bench": (["20", "2"], 0),
     "devices_bench": (["10"], 0),
     "empty_webhook": ([], 2),
     "flood": (["--help"], 1),

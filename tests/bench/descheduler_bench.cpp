@@ -1,0 +1,156 @@
+// What a pass of the descheduler costs: the snapshot, and LowNodeLoad on a cluster whose tenth node uses too
+// much and whose other nodes have room, with the pods' room checked (nodeFit); nobody is really evicted.
+// usage: descheduler_bench [NODES [PASSES]]
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <vector>
+
+#include "framework/node_fit.hpp"
+#include "framework/passes.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
+#include "koord/base/feature_gate.hpp"
+#include "koord/base/log.hpp"
+#include "support/run_task.hpp"
+
+namespace {
+
+using namespace koord;
+using namespace koord::descheduler;
+
+constexpr int kPodsPerNode = 20;
+constexpr std::string_view kStandIn = "StandIn";
+
+double cpu_seconds() {
+  timespec t{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+/// Lets all go, and pretends.
+class StandIn final : public Evictor {
+ public:
+  std::string why_not(const api::Pod&) override { return {}; }
+  Task<Result<>> evict(std::shared_ptr<const api::Pod>, const EvictOptions&) override {
+    co_return Result<>();
+  }
+};
+
+const PluginEntry kEvictor{.name = kStandIn, .make_evictor = [](const Args&, PluginContext&) {
+                             return Result<std::unique_ptr<Evictor>>(std::make_unique<StandIn>());
+                           }};
+
+api::ResourceMap amounts(std::int64_t millis, std::int64_t mebibytes) {
+  return {{"cpu", api::Quantity::must(fmt::format("{}m", millis))},
+          {"memory", api::Quantity::must(fmt::format("{}Mi", mebibytes))}};
+}
+
+/// In no particular order, as informers give them.
+SnapshotObjects cluster(int nodes, WallTime now) {
+  SnapshotObjects objects;
+  for (int i = 0; i < nodes; ++i) {
+    const int at = static_cast<int>((std::int64_t{i} * 7919) % nodes);
+    const std::string name = fmt::format("node-{:05}", at);
+    auto node = std::make_shared<api::Node>();
+    node->metadata.name = name;
+    for (const auto& [resource, amount] : amounts(32'000, 131'072))
+      node->status.allocatable[resource] = amount;
+    node->status.allocatable["pods"] = api::Quantity::must("110");
+    auto metric = std::make_shared<api::NodeMetric>();
+    metric->metadata.name = name;
+    metric->status.update_time = api::Time(now);
+    const bool hot = at % 10 == 0;
+    metric->status.node_metric.ensure().system_usage = amounts(500, 1024);
+    for (int j = 0; j < kPodsPerNode; ++j) {
+      auto pod = std::make_shared<api::Pod>();
+      pod->metadata.name = fmt::format("web-{}-{}", at, j);
+      pod->metadata.namespace_ = Symbol("default");
+      pod->metadata.uid = pod->metadata.name;
+      pod->spec.node_name = Symbol(name);
+      auto& requests = pod->spec.containers.emplace_back().resources.requests;
+      for (const auto& [resource, amount] : amounts(500, 2048)) requests[resource] = amount;
+      pod->status.phase = Symbol("Running");
+      auto& used = metric->status.pods_metric.emplace_back();
+      used.name = pod->metadata.name;
+      used.namespace_ = pod->metadata.namespace_;
+      used.pod_usage = hot ? amounts(1300 + j, 4096) : amounts(300 + j, 1024);
+      objects.pods.push_back(std::move(pod));
+    }
+    objects.nodes.push_back(std::move(node));
+    objects.node_metrics.push_back(std::move(metric));
+  }
+  return objects;
+}
+
+DeschedulerConfiguration configuration(PluginTable table) {
+  DeschedulerConfiguration config;
+  ProfileConfig& profile = config.profiles.emplace_back();
+  profile.name = "bench";
+  Plugins& plugins = profile.plugins.ensure();
+  plugins.balance.enabled = {{"LowNodeLoad"}};
+  plugins.evict.disabled = plugins.filter.disabled = {{"*"}};
+  plugins.evict.enabled = plugins.filter.enabled = {{std::string(kStandIn)}};
+  profile.plugin_config.push_back(
+      {"LowNodeLoad",
+       api::RawJson{R"({"lowThresholds":{"cpu":45,"memory":55},"highThresholds":{"cpu":75,"memory":80},)"
+                    R"("anomalyCondition":{"consecutiveAbnormalities":1,"consecutiveNormalities":1}})"},
+       nullptr});
+  const Result<> done = complete(config, table);
+  const Result<> valid = done ? validate(config, table) : done;
+  if (!valid) {
+    fmt::print("{}\n", valid.error().message());
+    std::exit(1);
+  }
+  return config;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int nodes = argc > 1 ? std::atoi(argv[1]) : 5000, passes = argc > 2 ? std::atoi(argv[2]) : 10;
+  std::vector<const PluginEntry*> table(plugin_table().begin(), plugin_table().end());
+  table.push_back(&kEvictor);
+  const DeschedulerConfiguration config = configuration(table);
+  koord::test::Loop loop;
+  CapturedLog captured;
+  const Logger log(captured, loop.clock);
+  const FeatureGates gates;
+  metrics::Registry registry;
+  Passes all({.clock = loop.clock,
+              .log = log,
+              .metrics = registry,
+              .may_write = [] { return true; },
+              .node_fit = [](const Snapshot& snapshot) { return std::make_unique<BasicNodeFit>(snapshot); }});
+  auto profiles = make_profiles(config, table, [&](const ProfileConfig&) {
+    return PluginContext{.profile = {}, .clock = loop.clock, .log = log, .gates = gates};
+  });
+  if (!profiles) return 1;
+  all.set_profiles(std::move(*profiles));
+  const SnapshotObjects objects = cluster(nodes, loop.clock.now());
+
+  std::vector<double> snapshots, whole;
+  for (int i = 0; i < passes; ++i) {
+    const double began = cpu_seconds();
+    { const Snapshot snapshot(objects, loop.clock.now()); }
+    const double made = cpu_seconds();
+    koord::test::run_task(loop, all.run(objects));
+    snapshots.push_back((made - began) * 1e3);
+    whole.push_back((cpu_seconds() - made) * 1e3);
+  }
+  std::ranges::sort(snapshots);
+  std::ranges::sort(whole);
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const PassReport& last = all.reports().passes.front();
+  fmt::print(
+      "| nodes | pods | a snapshot, ms | a pass with it, ms | pods chosen | MiB "
+      "|\n|---|---|---|---|---|---|\n");
+  fmt::print("| {} | {} | {:.1f} | {:.1f} | {} | {} |\n", nodes, objects.pods.size(),
+             snapshots[snapshots.size() / 2], whole[whole.size() / 2], last.gone, usage.ru_maxrss / 1024);
+  return last.gone > 0 ? 0 : 1;
+}
