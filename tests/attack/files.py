@@ -43,6 +43,7 @@ def hostile(folder):
 PROGRAMS = {
     "kubeconfig": ["--role=scheduler", "--secure-port=0", "--port=0", "--kubeconfig={}"],
     "config": ["--role=scheduler", "--secure-port=0", "--port=0", "--config={}"],
+    "descheduler config": ["--role=descheduler", "--secure-port=0", "--port=0", "--config={}"],
     "standalone": ["--role=koordlet", "--addr=127.0.0.1:0", "--standalone-config={}"],
     "load": ["sandbox", "--summary=none", "--roles=", "--until-idle", "--idle-after=0s", "--load={}"],
 }

@@ -231,6 +231,9 @@ class Ground:
             self.start("manager", [self.webhook, metrics, health], kubeconfig, f"--metrics-addr=127.0.0.1:{metrics.number}",
                        f"--health-probe-addr=127.0.0.1:{health.number}", f"--webhook-port={self.webhook.number}",
                        WEBHOOK_HOST="127.0.0.1", WEBHOOK_CERT_DIR=os.path.join(self.folder.name, "certificates"))
+            ports = Port("descheduler-secure", free_port(), stranger), Port("descheduler-plain", free_port())
+            self.start("descheduler", ports, kubeconfig, "--leader-elect=false", f"--secure-port={ports[0].number}", "--bind-address=127.0.0.1",
+                       f"--port={ports[1].number}", "--address=127.0.0.1")
             self.start("koordlet", [agent], kubeconfig, f"--addr=127.0.0.1:{agent.number}", "--run-queue-latency=false",
                        *self.host.flags(),
                        NODE_NAME="node-0000", agent_mode="hostMode")

@@ -45,7 +45,8 @@ class Liveness(unittest.TestCase):
         else:
             port = free_port()
             flags = {"manager": [f"--health-probe-addr=127.0.0.1:{port}", "--metrics-addr=0", f"--webhook-port={free_port()}"],
-                     "scheduler": [f"--port={port}", "--secure-port=0"]}[role]
+                     "scheduler": [f"--port={port}", "--secure-port=0"],
+                     "descheduler": [f"--port={port}", "--secure-port=0"]}[role]
             child = subprocess.Popen([KOORD, f"--role={role}", f"--kubeconfig={kubeconfig}", *flags],
                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                      env={**os.environ, "WEBHOOK_CERT_DIR": os.path.join(self.folder, "certificates")})
@@ -69,7 +70,7 @@ class Liveness(unittest.TestCase):
 
     def test_an_api_server_that_is_away_kills_nobody(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and never answers
-            for role in ("manager", "scheduler", "koordlet"):
+            for role in ("manager", "scheduler", "descheduler", "koordlet"):
                 for where, port in (("nobody listens", free_port()), ("nobody answers", silent.getsockname()[1])):
                     with self.subTest(role=role, where=where):
                         child, probes = self.start(role, self.kubeconfig(port))
@@ -82,7 +83,7 @@ class Liveness(unittest.TestCase):
                         child.kill()
 
     def test_a_loop_that_hangs_is_noticed(self):
-        for role in ("manager", "scheduler", "koordlet"):
+        for role in ("manager", "scheduler", "descheduler", "koordlet"):
             with self.subTest(role=role):
                 child, probes = self.start(role, self.kubeconfig(free_port()))
                 wait_for("alive", lambda p=probes: self.alive(p))

@@ -47,14 +47,16 @@ class TheReference(unittest.TestCase):
             self.compare(f"manifests {name}", os.path.join(folder, f"{name}.yaml"))
 
     def test_has_the_metrics_of_a_running_role(self):
-        port = free_port()
-        with Sandbox("--nodes=1", "--roles=scheduler", "--scheduler.address=127.0.0.1", f"--scheduler.port={port}"):
-            text = wait_for("metrics of the scheduler and of its client",
-                            lambda: (lambda text: "scheduler_cache_size" in text and "rest_client_requests_total" in text
-                                     and text)(read(port)))
-        self.assertEqual(reference.unlisted(text, "scheduler"), [])
-        shown = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
-        self.assertLessEqual({name for name in reference.listed("scheduler") if name.startswith("process_")}, shown)
+        ports = {role: free_port() for role in ("scheduler", "descheduler")}
+        flags = [flag for role, port in ports.items() for flag in (f"--{role}.address=127.0.0.1", f"--{role}.port={port}")]
+        with Sandbox("--nodes=2", f"--roles={','.join(ports)}", *flags):
+            for role, own in (("scheduler", "scheduler_cache_size"), ("descheduler", "koord_descheduler_last_pass_age_seconds")):
+                with self.subTest(role):
+                    text = wait_for("metrics of the role and of its client", lambda role=role, own=own: (
+                        lambda text: own in text and "rest_client_requests_total" in text and text)(read(ports[role])))
+                    self.assertEqual(reference.unlisted(text, role), [])
+                    shown = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+                    self.assertLessEqual({name for name in reference.listed(role) if name.startswith("process_")}, shown)
 
 
 if __name__ == "__main__":

@@ -152,6 +152,8 @@ class Readme(unittest.TestCase):
     def the_scheduler(self, command):
         self.end(self.runs(command, "http://127.0.0.1:10251/healthz"))
 
+    the_descheduler = the_scheduler
+
     def the_manager(self, command):
         self.end(self.runs(command, "http://127.0.0.1:8000/healthz"))
 
@@ -176,6 +178,7 @@ class Readme(unittest.TestCase):
         ("build/koord --role=scheduler", the_scheduler),
         ("NODE_NAME=N build/koord --role=koordlet", the_agent),
         ("build/koord --role=manager", the_manager),
+        ("build/koord --role=descheduler", the_descheduler),
         ("build/koord --role=koordlet --standalone-config", the_agent),
         ("build/koord top", top),
         ("build/koord explain", explain),
