@@ -10,10 +10,10 @@ namespace koord::descheduler {
 // A line each, by name: first the declarations (extern const PluginEntry kLowNodeLoad;), then the rows.
 // clang-format off
 extern const PluginEntry kHighNodeUtilization;
+extern const PluginEntry kLowNodeLoad;
 extern const PluginEntry kLowNodeUtilization;
 extern const PluginEntry kPodLifeTime;
 extern const PluginEntry kRemoveDuplicates;
-extern const PluginEntry kLowNodeLoad;
 extern const PluginEntry kRemoveFailedPods;
 extern const PluginEntry kRemovePodsHavingTooManyRestarts;
 extern const PluginEntry kRemovePodsViolatingInterPodAntiAffinity;
@@ -24,10 +24,10 @@ extern const PluginEntry kRemovePodsViolatingTopologySpreadConstraint;
 PluginTable plugin_table() {
   static constexpr std::initializer_list<const PluginEntry*> kTable = {
       &kHighNodeUtilization,
+      &kLowNodeLoad,
       &kLowNodeUtilization,
       &kPodLifeTime,
       &kRemoveDuplicates,
-      &kLowNodeLoad,
       &kRemoveFailedPods,
       &kRemovePodsHavingTooManyRestarts,
       &kRemovePodsViolatingInterPodAntiAffinity,
