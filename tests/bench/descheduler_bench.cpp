@@ -45,7 +45,7 @@ const PluginEntry kEvictor{.name = kStandIn, .make_evictor = [](const Args&, Plu
                              return Result<std::unique_ptr<Evictor>>(std::make_unique<StandIn>());
                            }};
 
-api::ResourceMap amounts(std::int64_t millis, std::int64_t mebibytes) {
+api::ResourceList amounts(std::int64_t millis, std::int64_t mebibytes) {
   return {{"cpu", api::Quantity::must(fmt::format("{}m", millis))},
           {"memory", api::Quantity::must(fmt::format("{}Mi", mebibytes))}};
 }
@@ -58,27 +58,25 @@ SnapshotObjects cluster(int nodes, WallTime now) {
     const std::string name = fmt::format("node-{:05}", at);
     auto node = std::make_shared<api::Node>();
     node->metadata.name = name;
-    for (const auto& [resource, amount] : amounts(32'000, 131'072))
-      node->status.allocatable[resource] = amount;
+    node->status.allocatable = amounts(32'000, 131'072);
     node->status.allocatable["pods"] = api::Quantity::must("110");
     auto metric = std::make_shared<api::NodeMetric>();
     metric->metadata.name = name;
     metric->status.update_time = api::Time(now);
     const bool hot = at % 10 == 0;
-    metric->status.node_metric.ensure().system_usage = amounts(500, 1024);
+    metric->status.node_metric.ensure().system_usage.resources = amounts(500, 1024);
     for (int j = 0; j < kPodsPerNode; ++j) {
       auto pod = std::make_shared<api::Pod>();
       pod->metadata.name = fmt::format("web-{}-{}", at, j);
       pod->metadata.namespace_ = Symbol("default");
       pod->metadata.uid = pod->metadata.name;
       pod->spec.node_name = Symbol(name);
-      auto& requests = pod->spec.containers.emplace_back().resources.requests;
-      for (const auto& [resource, amount] : amounts(500, 2048)) requests[resource] = amount;
+      pod->spec.containers.emplace_back().resources.requests = amounts(500, 2048);
       pod->status.phase = Symbol("Running");
       auto& used = metric->status.pods_metric.emplace_back();
       used.name = pod->metadata.name;
       used.namespace_ = pod->metadata.namespace_;
-      used.pod_usage = hot ? amounts(1300 + j, 4096) : amounts(300 + j, 1024);
+      used.pod_usage.resources = hot ? amounts(1300 + j, 4096) : amounts(300 + j, 1024);
       objects.pods.push_back(std::move(pod));
     }
     objects.nodes.push_back(std::move(node));
