@@ -2,8 +2,9 @@
 #include "framework/snapshot.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <cstdint>
 #include <unordered_map>
+#include <utility>
 
 #include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/node.hpp"
@@ -30,6 +31,36 @@ const T* find_by_name(const std::vector<std::shared_ptr<const T>>& objects, std:
   return it != objects.end() && (*it)->metadata.name == name ? it->get() : nullptr;
 }
 
+/// By node's name, then by namespace and name: into buckets of the nodes first, as there are few pods on
+/// each.
+void sort_pods(std::vector<PodPtr>& pods) {
+  std::unordered_map<Symbol, std::uint32_t> known;
+  std::vector<std::uint32_t> bucket_of(pods.size());
+  for (std::size_t i = 0; i < pods.size(); ++i)
+    bucket_of[i] =
+        known.try_emplace(pods[i]->spec.node_name, static_cast<std::uint32_t>(known.size())).first->second;
+  std::vector<std::pair<std::string_view, std::uint32_t>> names;
+  for (const auto& [name, bucket] : known) names.emplace_back(name.view(), bucket);
+  std::ranges::sort(names);
+  std::vector<std::size_t> size(names.size()), next(names.size());
+  for (const std::uint32_t bucket : bucket_of) ++size[bucket];
+  std::size_t at = 0;
+  for (const auto& [name, bucket] : names) {
+    next[bucket] = at;
+    at += size[bucket];
+  }
+  std::vector<PodPtr> sorted(pods.size());
+  for (std::size_t i = 0; i < pods.size(); ++i) sorted[next[bucket_of[i]]++] = std::move(pods[i]);
+  const auto before = [](const PodPtr& a, const PodPtr& b) {
+    const api::ObjectMeta &one = a->metadata, &other = b->metadata;
+    return one.namespace_ == other.namespace_ ? one.name < other.name : one.namespace_ < other.namespace_;
+  };
+  for (std::size_t bucket = 0; bucket < next.size(); ++bucket)
+    std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(next[bucket] - size[bucket]),
+              sorted.begin() + static_cast<std::ptrdiff_t>(next[bucket]), before);
+  pods = std::move(sorted);
+}
+
 }  // namespace
 
 Snapshot::Snapshot(SnapshotObjects objects, WallTime now) : objects_(std::move(objects)), now_(now) {
@@ -37,11 +68,7 @@ Snapshot::Snapshot(SnapshotObjects objects, WallTime now) : objects_(std::move(o
   std::ranges::sort(objects_.node_metrics, {}, kByName);
   std::ranges::sort(objects_.namespaces, {}, kByName);
   std::ranges::sort(objects_.priority_classes, {}, kByName);
-  const auto place = [](const PodPtr& pod) {
-    return std::tuple<std::string_view, std::string_view, std::string_view>(
-        pod->spec.node_name.view(), pod->metadata.namespace_.view(), pod->metadata.name);
-  };
-  std::ranges::sort(objects_.pods, {}, place);
+  sort_pods(objects_.pods);
   const auto on_node = [](const PodPtr& pod) { return pod->spec.node_name.view(); };
   nodes_.reserve(objects_.nodes.size());
   auto from = objects_.pods.begin();
