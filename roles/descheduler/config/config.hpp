@@ -23,7 +23,8 @@ struct PluginRef {
 };
 
 struct PluginSet {
-  std::vector<PluginRef> enabled, disabled;  // "*" under disabled: all
+  std::vector<PluginRef> enabled;
+  std::vector<PluginRef> disabled;  // "*": all
   KOORD_STRUCT(PluginSet);
 };
 

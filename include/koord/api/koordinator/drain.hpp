@@ -3,6 +3,8 @@
 
 #include <string_view>
 
+#include "koord/api/types/meta_v1/meta.hpp"
+
 namespace koord::api {
 
 // Labels of a DrainNodeGroup. "true": the drain ends, and what it did is undone.
@@ -27,5 +29,20 @@ inline constexpr std::string_view kDrainMigrationPolicyAnnotation =
 /// On a DrainNode, whatever it says: jobs of pods that came after it was confirmed begin paused.
 inline constexpr std::string_view kDrainPausedAfterConfirmedAnnotation =
     "drain.descheduler.koordinator.sh/paused-after-confirmed";
+
+/// On a DrainNode that its group has refused, koord's own: why its pods have nowhere to go, for people.
+inline constexpr std::string_view kDrainUnavailableAnnotation =
+    "drain.descheduler.koordinator.sh/unavailable";
+
+/// On a node that is cordoned by labels, koord's own: which of them are the drain's, and what they said
+/// before. Written with the labels, and taken away with them.
+struct DrainCordonLabels {
+  static constexpr std::string_view kAnnotation = "drain.descheduler.koordinator.sh/cordon-labels";
+
+  std::string drain_node;
+  SymbolMap set;   // only what was not so already
+  SymbolMap were;  // of these: those that said something else
+  KOORD_STRUCT(DrainCordonLabels);
+};
 
 }  // namespace koord::api

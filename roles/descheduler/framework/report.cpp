@@ -1,5 +1,5 @@
 // Tables of a pass's report.
-#include "passes/report.hpp"
+#include "framework/report.hpp"
 
 #include "koord/api/schema/table.hpp"
 
