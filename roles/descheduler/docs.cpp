@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "config/config.hpp"
-#include "framework/report.hpp"
+#include "passes/report.hpp"
 #include "koord/api/schema/docs.hpp"
 #include "koord/api/schema/kind.hpp"
 

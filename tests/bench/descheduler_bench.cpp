@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "framework/node_fit.hpp"
-#include "framework/passes.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/log.hpp"
+#include "passes/passes.hpp"
 #include "support/run_task.hpp"
 
 namespace {

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 
 #include "config/config.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
+#include "koord/scheduling/config/plugin_sets.hpp"
 
 namespace koord::descheduler {
 
@@ -19,27 +19,6 @@ namespace {
 /// Koordinator's own plugins, whose arguments carry their kind or none; of the others it is not looked at.
 constexpr std::array<std::string_view, 5> kKoordinators = {
     kMigrationController, "LowNodeLoad", "CustomPriority", "FragmentationAware", "ScaleDownBinPack"};
-
-/// The defaults less what is disabled; a default that is enabled again keeps its place.
-PluginSet merge(const PluginSet& defaults, const PluginSet& custom) {
-  std::set<std::string> disabled;
-  for (const PluginRef& p : custom.disabled) disabled.insert(p.name);
-  // Of several entries of a name the last one replaces the default.
-  std::map<std::string, std::size_t> again;
-  for (std::size_t i = 0; i < custom.enabled.size(); ++i) again[custom.enabled[i].name] = i;
-  std::set<std::size_t> used;
-  PluginSet merged;
-  if (!disabled.contains("*")) {
-    for (const PluginRef& p : defaults.enabled) {
-      if (disabled.contains(p.name)) continue;
-      merged.enabled.push_back(p);
-      if (const auto it = again.find(p.name); it != again.end()) used.insert(it->second);
-    }
-  }
-  for (std::size_t i = 0; i < custom.enabled.size(); ++i)
-    if (!used.contains(i)) merged.enabled.push_back(custom.enabled[i]);
-  return merged;
-}
 
 Result<std::string> without_kind(const std::string& text) {
   KOORD_TRY(document, json::parse(text));
@@ -50,7 +29,6 @@ Result<std::string> without_kind(const std::string& text) {
 }
 
 Result<> decode(const ArgsType& type, const PluginConfig& entry, void* args) {
-  if (entry.args.empty()) return {};
   if (std::ranges::find(kKoordinators, entry.name) != kKoordinators.end())
     return api::decode_strict(entry.args.text, type.schema(), args);
   KOORD_TRY(text, without_kind(entry.args.text));
@@ -60,36 +38,18 @@ Result<> decode(const ArgsType& type, const PluginConfig& entry, void* args) {
 Result<> complete(ProfileConfig& profile, const std::string& path, PluginTable table) {
   Plugins plugins;
   plugins.evict.enabled = plugins.filter.enabled = {{std::string(kMigrationController)}};
-  if (profile.plugins)
-    for (const ExtensionPoint& point : extension_points())
-      plugins.*point.configured = merge(plugins.*point.configured, (*profile.plugins).*point.configured);
+  std::set<std::string> enabled;
+  for (const ExtensionPoint& point : extension_points()) {
+    PluginSet& set = plugins.*point.configured;
+    if (profile.plugins) set = scheduling::merge_plugins(set, (*profile.plugins).*point.configured);
+    for (const PluginRef& p : set.enabled) enabled.insert(p.name);
+  }
   profile.plugins = std::move(plugins);
-
-  std::set<std::string> configured, enabled;
-  for (const ExtensionPoint& point : extension_points())
-    for (const PluginRef& p : ((*profile.plugins).*point.configured).enabled) enabled.insert(p.name);
-  for (std::size_t i = 0; i < profile.plugin_config.size(); ++i) {
-    PluginConfig& entry = profile.plugin_config[i];
-    configured.insert(entry.name);
-    const PluginEntry* row = find_plugin(table, entry.name);
-    if (row == nullptr || row->args == nullptr) continue;
-    std::shared_ptr<void> args = row->args->create();
-    if (const auto done = decode(*row->args, entry, args.get()); !done)
-      return Error(done.error().code(),
-                   fmt::format("{}.pluginConfig[{}].args{} (decoding args for plugin {})", path, i,
-                               done.error().message(), entry.name));
-    row->args->set_defaults(args.get());
-    entry.args.text = api::encode(args.get(), row->args->schema());
-    entry.decoded = std::move(args);
-  }
-  for (const std::string& name : enabled) {
-    const PluginEntry* row = find_plugin(table, name);
-    if (row == nullptr || row->args == nullptr || configured.contains(name)) continue;
-    std::shared_ptr<void> args = row->args->make_default();
-    api::RawJson text{api::encode(args.get(), row->args->schema())};
-    profile.plugin_config.push_back({name, std::move(text), std::move(args)});
-  }
-  return {};
+  const auto type_of = [&](const std::string& name) {
+    const PluginEntry* const row = find_plugin(table, name);
+    return row != nullptr ? row->args : nullptr;
+  };
+  return scheduling::complete_plugin_config(profile.plugin_config, enabled, path, type_of, &decode);
 }
 
 bool is_ip(const std::string& text) {

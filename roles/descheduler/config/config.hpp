@@ -23,8 +23,7 @@ struct PluginRef {
 };
 
 struct PluginSet {
-  std::vector<PluginRef> enabled;
-  std::vector<PluginRef> disabled;  // "*": all
+  std::vector<PluginRef> enabled, disabled;  // "*" under disabled: all
   KOORD_STRUCT(PluginSet);
 };
 

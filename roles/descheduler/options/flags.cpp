@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "koord/runtime/component_flags.hpp"
 #include "koord/runtime/config.hpp"
 #include "koord/runtime/serving.hpp"
 
@@ -13,8 +14,7 @@ namespace {
 using runtime::Flag;
 using runtime::FlagType;
 
-constexpr std::string_view kMisc = "Misc flags", kInsecure = "Insecure serving flags",
-                           kDeprecated = "Deprecated flags";
+constexpr std::string_view kMisc = "Misc flags", kInsecure = "Insecure serving flags";
 
 constexpr std::array<Flag, 2> kMiscFlags = {{
     {"config", FlagType::text, "",
@@ -33,35 +33,10 @@ constexpr std::array<Flag, 2> kInsecureFlags = {{
     {"port", FlagType::integer, "10251", "The port of plain HTTP; 0 serves none.", 0, kInsecure},
 }};
 
-constexpr Flag ignored(std::string_view name, FlagType type, std::string_view value, std::string_view help) {
-  return {name, type, value, help, 0, kDeprecated, true, "accepted, without effect in this version"};
-}
-
-constexpr std::string_view kLogs = "Log lines are key=value, asynchronous and bounded.";
-constexpr std::string_view kMetrics = "All metrics are shown, with the labels that they have.";
-
-constexpr std::array kIgnoredFlags = {
-    ignored("allow-metric-labels", FlagType::pairs, "", kMetrics),
-    ignored("allow-metric-labels-manifest", FlagType::text, "", kMetrics),
-    ignored("disabled-metrics", FlagType::list, "", kMetrics),
-    ignored("show-hidden-metrics-for-version", FlagType::text, "", kMetrics),
-    ignored("disable-http2-serving", FlagType::boolean, "false", "HTTP/1.1 is served alone."),
-    ignored("http2-max-streams-per-connection", FlagType::integer, "0", "HTTP/1.1 is served alone."),
-    ignored("permit-address-sharing", FlagType::boolean, "false", "Ports are not shared."),
-    ignored("permit-port-sharing", FlagType::boolean, "false", "Ports are not shared."),
-    ignored("tls-sni-cert-key", FlagType::list, "", "There is one certificate for all names."),
-    ignored("log-flush-frequency", FlagType::duration, "5s", kLogs),
-    ignored("log-json-info-buffer-size", FlagType::text, "0", kLogs),
-    ignored("log-json-split-stream", FlagType::boolean, "false", kLogs),
-    ignored("log-text-info-buffer-size", FlagType::text, "0", kLogs),
-    ignored("log-text-split-stream", FlagType::boolean, "false", kLogs),
-    ignored("logging-format", FlagType::text, "text", kLogs),
-    ignored("vmodule", FlagType::text, "", kLogs),
-};
-
-constexpr auto kFlags = runtime::join_flags(
-    kMiscFlags, runtime::secure_serving_flags("10258"), kInsecureFlags,
-    runtime::leader_election_flags("koordinator-system", "koord-descheduler"), kIgnoredFlags);
+constexpr auto kFlags =
+    runtime::join_flags(kMiscFlags, runtime::secure_serving_flags("10258"), kInsecureFlags,
+                        runtime::leader_election_flags("koordinator-system", "koord-descheduler"),
+                        runtime::ignored_component_flags());
 
 constexpr FeatureGate kGates[] = {
     {.name = "DisablePVCReservation",

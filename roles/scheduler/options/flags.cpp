@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "koord/api/schema/codec.hpp"
+#include "koord/runtime/component_flags.hpp"
 #include "koord/runtime/config.hpp"
 #include "koord/runtime/serving.hpp"
 #include "koord/scheduling/config/kube_gates.hpp"
@@ -110,51 +111,34 @@ constexpr std::array<Flag, 15> kKoordFlags = {{
      kKoord, true, kNoEffect},
 }};
 
-// Of kube-scheduler and koord-scheduler: what asks for something that koord does not have, or has otherwise.
-constexpr Flag ignored(std::string_view name, FlagType type, std::string_view value, std::string_view help,
-                       std::string_view why = kNoEffect) {
-  return {name, type, value, help, 0, kDeprecated, true, why};
-}
-
 constexpr std::string_view kAudit = "There is no workload auditor yet.";
 constexpr std::string_view kDiagnosis = "Logging is asynchronous and bounded anyway.";
-constexpr std::string_view kLogs = "Log lines are key=value, asynchronous and bounded.";
-constexpr std::string_view kMetrics = "All metrics are shown, with the labels that they have.";
 
-constexpr std::array<Flag, 27> kIgnoredFlags = {{
-    ignored("allow-metric-labels", FlagType::pairs, "", kMetrics),
-    ignored("allow-metric-labels-manifest", FlagType::text, "", kMetrics),
-    ignored("disabled-metrics", FlagType::list, "", kMetrics),
-    ignored("show-hidden-metrics-for-version", FlagType::text, "", kMetrics),
-    ignored("disable-http2-serving", FlagType::boolean, "false", "HTTP/1.1 is served alone."),
-    ignored("http2-max-streams-per-connection", FlagType::integer, "0", "HTTP/1.1 is served alone."),
-    ignored("permit-address-sharing", FlagType::boolean, "false", "Ports are not shared."),
-    ignored("permit-port-sharing", FlagType::boolean, "false", "Ports are not shared."),
-    ignored("tls-sni-cert-key", FlagType::list, "", "There is one certificate for all names."),
-    ignored("emulated-version", FlagType::list, "", "There is one version to be."),
-    ignored("emulation-forward-compatible", FlagType::boolean, "false", "There is one version to be."),
-    ignored("min-compatibility-version", FlagType::list, "", "There is one version to be."),
-    ignored("log-flush-frequency", FlagType::duration, "5s", kLogs),
-    ignored("log-json-info-buffer-size", FlagType::text, "0", kLogs),
-    ignored("log-json-split-stream", FlagType::boolean, "false", kLogs),
-    ignored("log-text-info-buffer-size", FlagType::text, "0", kLogs),
-    ignored("log-text-split-stream", FlagType::boolean, "false", kLogs),
-    ignored("logging-format", FlagType::text, "text", kLogs),
-    ignored("vmodule", FlagType::text, "", kLogs),
-    ignored("debug-diagnosis-blocking", FlagType::boolean, "false", kDiagnosis),
-    ignored("debug-diagnosis-queue-size", FlagType::integer, "1000", kDiagnosis),
-    ignored("debug-diagnosis-worker-count", FlagType::integer, "10", kDiagnosis),
-    ignored("workload-auditor-metric-labels", FlagType::text, "", kAudit, kOfAuditor),
-    ignored("workload-auditor-victim-reschedule-duration", FlagType::duration, "10s", kAudit, kOfAuditor),
-    ignored("workload-auditor-victim-deletion-duration", FlagType::duration, "30s", kAudit, kOfAuditor),
-    ignored("workload-auditor-victim-deleting-retries", FlagType::integer, "3", kAudit, kOfAuditor),
-    ignored("workload-auditor-scheduling-event-interval", FlagType::duration, "5m", kAudit, kOfAuditor),
+// Of kube-scheduler and koord-scheduler alone: what asks for something that koord does not have, or has
+// otherwise.
+constexpr std::array<Flag, 11> kIgnoredFlags = {{
+    runtime::ignored_flag("emulated-version", FlagType::list, "", "There is one version to be."),
+    runtime::ignored_flag("emulation-forward-compatible", FlagType::boolean, "false",
+                          "There is one version to be."),
+    runtime::ignored_flag("min-compatibility-version", FlagType::list, "", "There is one version to be."),
+    runtime::ignored_flag("debug-diagnosis-blocking", FlagType::boolean, "false", kDiagnosis),
+    runtime::ignored_flag("debug-diagnosis-queue-size", FlagType::integer, "1000", kDiagnosis),
+    runtime::ignored_flag("debug-diagnosis-worker-count", FlagType::integer, "10", kDiagnosis),
+    runtime::ignored_flag("workload-auditor-metric-labels", FlagType::text, "", kAudit, kOfAuditor),
+    runtime::ignored_flag("workload-auditor-victim-reschedule-duration", FlagType::duration, "10s", kAudit,
+                          kOfAuditor),
+    runtime::ignored_flag("workload-auditor-victim-deletion-duration", FlagType::duration, "30s", kAudit,
+                          kOfAuditor),
+    runtime::ignored_flag("workload-auditor-victim-deleting-retries", FlagType::integer, "3", kAudit,
+                          kOfAuditor),
+    runtime::ignored_flag("workload-auditor-scheduling-event-interval", FlagType::duration, "5m", kAudit,
+                          kOfAuditor),
 }};
 
 constexpr auto kFlags =
     runtime::join_flags(kMiscFlags, runtime::secure_serving_flags("10259"),
                         runtime::leader_election_flags("koordinator-system", "koord-scheduler"),
-                        kDeprecatedFlags, kKoordFlags, kIgnoredFlags);
+                        kDeprecatedFlags, kKoordFlags, runtime::ignored_component_flags(), kIgnoredFlags);
 
 // What comes with a later part, which the warning names.
 constexpr std::string_view kInline = "Without effect: a strict gang is always decided as one, inline.";

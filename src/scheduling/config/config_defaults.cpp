@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <map>
 #include <set>
 
 #include "koord/api/koordinator/classes.hpp"
@@ -12,6 +11,7 @@
 #include "koord/scheduling/config/config.hpp"
 #include "koord/scheduling/config/extension_point.hpp"
 #include "koord/scheduling/config/kube_gates.hpp"
+#include "koord/scheduling/config/plugin_sets.hpp"
 
 namespace koord::scheduling {
 
@@ -49,31 +49,6 @@ constexpr std::string_view kKoordinator[] = {
     "DefaultPreBind",   "ScarceResourceAvoidance",
 };
 
-/// The defaults less what is disabled; a default that is enabled again keeps its place with the new weight.
-PluginSet merge(const PluginSet& defaults, const PluginSet& custom) {
-  std::set<std::string> disabled;
-  PluginSet merged;
-  for (const PluginRef& p : custom.disabled) {
-    disabled.insert(p.name);
-    merged.disabled.push_back({p.name, {}});
-  }
-  // Of several entries of a name the last one replaces the default.
-  std::map<std::string, std::size_t> again;
-  for (std::size_t i = 0; i < custom.enabled.size(); ++i) again[custom.enabled[i].name] = i;
-  std::set<std::size_t> used;
-  if (!disabled.contains("*")) {
-    for (const PluginRef& p : defaults.enabled) {
-      if (disabled.contains(p.name)) continue;
-      auto it = again.find(p.name);
-      merged.enabled.push_back(it == again.end() ? p : custom.enabled[it->second]);
-      if (it != again.end()) used.insert(it->second);
-    }
-  }
-  for (std::size_t i = 0; i < custom.enabled.size(); ++i)
-    if (!used.contains(i)) merged.enabled.push_back(custom.enabled[i]);
-  return merged;
-}
-
 std::set<std::string> enabled_plugins(const Plugins& plugins) {
   std::set<std::string> names;
   const auto add = [&](const PluginSet& set) {
@@ -95,39 +70,23 @@ Result<> complete_profile(ProfileConfig& profile, const std::string& path, Plugi
   }
   if (profile.plugins) {
     auto merge_set = [&](PluginSet Plugins::*set) {
-      defaults.*set = merge(defaults.*set, (*profile.plugins).*set);
+      defaults.*set = merge_plugins(defaults.*set, (*profile.plugins).*set);
+      for (const PluginRef& p : ((*profile.plugins).*set).disabled)
+        (defaults.*set).disabled.push_back({p.name, {}});
     };
     merge_set(&Plugins::multi_point);
     for (const ExtensionPoint& point : extension_points()) merge_set(point.configured);
   }
   profile.plugins = std::move(defaults);
 
-  std::set<std::string> configured, enabled = enabled_plugins(*profile.plugins);
-  for (std::size_t i = 0; i < profile.plugin_config.size(); ++i) {
-    PluginConfig& entry = profile.plugin_config[i];
-    configured.insert(entry.name);
-    const PluginEntry* row = find_plugin(table, entry.name);
-    if (row == nullptr || row->args == nullptr) continue;
-    std::shared_ptr<void> args = row->args->create();
-    if (!entry.args.empty()) {
-      auto done = api::decode_strict(entry.args.text, row->args->schema(), args.get());
-      if (!done)
-        return Error(done.error().code(),
-                     fmt::format("{}.pluginConfig[{}].args{} (decoding args for plugin {})", path, i,
-                                 done.error().message(), entry.name));
-    }
-    row->args->set_defaults(args.get());
-    entry.args.text = api::encode(args.get(), row->args->schema());  // /configz shows the defaults
-    entry.decoded = std::move(args);
-  }
-  for (const std::string& name : enabled) {
+  const auto type_of = [&](const std::string& name) {
     const PluginEntry* row = find_plugin(table, name);
-    if (row == nullptr || row->args == nullptr || configured.contains(name)) continue;
-    std::shared_ptr<void> args = row->args->make_default();
-    api::RawJson text{api::encode(args.get(), row->args->schema())};
-    profile.plugin_config.push_back({name, std::move(text), std::move(args)});
-  }
-  return {};
+    return row != nullptr ? row->args : nullptr;
+  };
+  return complete_plugin_config(profile.plugin_config, enabled_plugins(*profile.plugins), path, type_of,
+                                [](const ArgsType& type, const PluginConfig& entry, void* args) {
+                                  return api::decode_strict(entry.args.text, type.schema(), args);
+                                });
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "framework/scripted_plugins.hpp"
+#include "passes/scripted_plugins.hpp"
 #include "support/metric_names.hpp"
 #include "support/role_rig.hpp"
 #include "support/tree.hpp"

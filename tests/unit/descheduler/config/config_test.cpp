@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "framework/scripted_plugins.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "options/flags.hpp"
+#include "passes/scripted_plugins.hpp"
 
 namespace koord::descheduler::test {
 namespace {

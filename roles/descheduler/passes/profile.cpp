@@ -1,5 +1,5 @@
 // See profile.hpp.
-#include "framework/profile.hpp"
+#include "passes/profile.hpp"
 
 #include <fmt/format.h>
 

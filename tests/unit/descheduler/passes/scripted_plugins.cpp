@@ -1,5 +1,5 @@
 // See scripted_plugins.hpp.
-#include "framework/scripted_plugins.hpp"
+#include "passes/scripted_plugins.hpp"
 
 #include <fmt/format.h>
 

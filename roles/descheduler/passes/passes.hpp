@@ -8,9 +8,9 @@
 
 #include "evictions/pass_limits.hpp"
 #include "framework/plugin.hpp"
-#include "framework/profile.hpp"
-#include "framework/report.hpp"
 #include "koord/base/metrics.hpp"
+#include "passes/profile.hpp"
+#include "passes/report.hpp"
 
 namespace koord::descheduler {
 

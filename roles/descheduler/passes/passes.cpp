@@ -1,5 +1,5 @@
 // See passes.hpp.
-#include "framework/passes.hpp"
+#include "passes/passes.hpp"
 
 #include <fmt/format.h>
 

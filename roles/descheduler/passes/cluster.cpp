@@ -1,5 +1,5 @@
 // See cluster.hpp.
-#include "framework/cluster.hpp"
+#include "passes/cluster.hpp"
 
 #include <fmt/format.h>
 

@@ -1,17 +1,17 @@
 // Passes: whom they ask and in which order, limits, dry runs, what fails, and a lease that is lost meanwhile.
-#include "framework/passes.hpp"
+#include "passes/passes.hpp"
 
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
-#include "framework/scripted_plugins.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/log.hpp"
+#include "passes/scripted_plugins.hpp"
 #include "support/run_task.hpp"
 
 namespace koord::descheduler::test {

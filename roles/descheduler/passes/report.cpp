@@ -1,5 +1,5 @@
 // Tables of a pass's report.
-#include "framework/report.hpp"
+#include "passes/report.hpp"
 
 #include "koord/api/schema/table.hpp"
 
