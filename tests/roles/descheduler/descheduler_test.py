@@ -2,6 +2,8 @@
 """The descheduler against the sandbox: what it is told, whom it makes go, and what it leaves alone."""
 import glob
 import http.client
+import itertools
+import json
 import os
 import subprocess
 import sys
@@ -37,9 +39,10 @@ profiles:
 """
 
 
-def pod(name, node):
+def pod(name, node, owner):
+    """A pod of somebody who does not make another one when it goes."""
     return {"metadata": {"name": name, "labels": {"app": "web"}, "ownerReferences": [
-        {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web-uid", "controller": True}]},
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "web", "uid": owner, "controller": True}]},
             "spec": {"nodeName": node, "terminationGracePeriodSeconds": 0, "containers": [{"name": "main", "image": "none"}]}}
 
 
@@ -91,11 +94,11 @@ class TheDescheduler(unittest.TestCase):
         self.kubeconfig = world.kubeconfig
         self.api = kube_api.Api(self.kubeconfig)
         self.nodes = sorted(node["metadata"]["name"] for node in self.api.list("/api/v1/nodes"))
-        self.request("POST", "/api/v1/namespaces", {"metadata": {"name": NS}})
+        owner = self.request("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "web"}})["metadata"]["uid"]
         for index, node in enumerate(self.nodes):
             for letter in "ab":
-                self.request("POST", PODS, pod(f"web-{index}{letter}", node))
-        wait_for("pods run", lambda: all(item["status"].get("phase") == "Running" for item in self.api.list(PODS)))
+                self.request("POST", PODS, pod(f"web-{index}{letter}", node, owner))
+        wait_for("pods run", lambda: [item["status"].get("phase") for item in self.api.list(PODS)] == ["Running"] * 6)
         self.running = []
         self.addCleanup(lambda: [one.end(True) for one in self.running if one.child.poll() is None])
 
@@ -182,12 +185,27 @@ class TheDescheduler(unittest.TestCase):
         self.assertEqual(sorted(set(seen), reverse=True)[:2], [6, 5])
         self.assertEqual(one.end(), 0)
 
+    def test_the_shipped_configuration_is_taken(self):
+        with open(os.path.join(TREE, "packaging", "manifests", "20-config.yaml"), encoding="utf-8") as file:
+            lines = file.read().partition("  koord-descheduler-config: |\n")[2].splitlines()
+        text = "".join(line[4:] + "\n" for line in itertools.takewhile(lambda line: line.startswith("    "), lines))
+        self.assertIn("deschedulingInterval: 10s", text)
+        path = os.path.join(self.folder, "shipped.config")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = subprocess.run([KOORD, "--role=descheduler", f"--config={path}", "--write-config-to=/dev/stdout"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        written = json.loads(done.stdout)
+        self.assertEqual(written["profiles"][0]["plugins"], {kind: {"enabled": [{"name": "MigrationController"}]} for kind in ("evict", "filter")})
+        self.assertEqual([entry["name"] for entry in written["profiles"][0]["pluginConfig"]], ["MigrationController", "LowNodeLoad"])
+
     def test_a_configuration_that_is_wrong_is_refused_with_its_line(self):
         for text, message in (
-                (CONFIG.replace("name: RemovePodsViolatingNodeTaints", "name: RemovePods"), ":9: profiles[0].plugins.deschedule: DeschedulePlugin "
+                (CONFIG.replace("name: RemovePodsViolatingNodeTaints", "name: RemovePods"), ":10: profiles[0].plugins.deschedule: DeschedulePlugin "
                  '"RemovePods" does not exist; there are: '),
-                (CONFIG + "dryRum: true\n", ":12: .dryRum: unknown field"),
-                (CONFIG + "nodeSelector: {{matchLabels: {{a/b/c: d}}}}\n", ":12: nodeSelector: key: Invalid value"),
+                (CONFIG + "dryRum: true\n", ":13: .dryRum: unknown field"),
+                (CONFIG + "nodeSelector: {{matchLabels: {{a/b/c: d}}}}\n", ":13: nodeSelector: key: Invalid value"),
                 (CONFIG.replace("v1alpha2", "v1alpha1", 1), ":1: .apiVersion: ")):
             with self.subTest(message):
                 one = self.start(text=text)
