@@ -27,7 +27,7 @@ import manager_test  # noqa: E402
 from installed import NS, PACKAGING, Installed  # noqa: E402
 from sandbox import free_port  # noqa: E402
 
-ACCOUNTS = ("koord-manager", "koord-scheduler", "koordlet")
+ACCOUNTS = ("koord-descheduler", "koord-manager", "koord-scheduler", "koordlet")
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 SLO = manager_test.SLO
 PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
@@ -54,6 +54,15 @@ FORBIDDEN = [
     ("koord-scheduler", "POST", reservations.RESERVATIONS),
     ("koord-scheduler", "PUT", f"{reservations.RESERVATIONS}/kept/status"),
     ("koord-scheduler", "GET", f"{SLO}/nodeslos"),
+    ("koord-descheduler", "POST", "/api/v1/namespaces/default/pods"),
+    ("koord-descheduler", "PUT", "/api/v1/namespaces/default/pods/be"),
+    ("koord-descheduler", "POST", "/api/v1/namespaces/default/pods/be/binding"),
+    ("koord-descheduler", "DELETE", f"/api/v1/nodes/{NODE}"),
+    ("koord-descheduler", "PATCH", f"/api/v1/nodes/{NODE}/status"),
+    ("koord-descheduler", "GET", "/api/v1/secrets"),
+    ("koord-descheduler", "GET", "/api/v1/configmaps"),
+    ("koord-descheduler", "PATCH", f"{SLO}/nodemetrics/{NODE}"),
+    ("koord-descheduler", "PUT", "/apis/coordination.k8s.io/v1/namespaces/koordinator-system/leases/koord-scheduler"),
     ("koordlet", "POST", "/api/v1/namespaces/default/pods/be/eviction"),
     ("koordlet", "PATCH", f"/api/v1/nodes/{NODE}"),
     ("koordlet", "PATCH", f"/api/v1/nodes/{NODE}/status"),
@@ -114,6 +123,14 @@ class Manifests(unittest.TestCase):
         self.addCleanup(scheduler.end)
         return scheduler
 
+    def start_descheduler(self):
+        self.descheduler_port = free_port()
+        descheduler = schedulers.Scheduler("koord", [
+            agents.KOORD, "--role=descheduler", f"--kubeconfig={self.account('koord-descheduler')}", f"--config={self.installed.descheduler_config()}",
+            "--port=0", f"--secure-port={self.descheduler_port}", "--bind-address=127.0.0.1", "--v=2"])
+        self.addCleanup(descheduler.end)
+        return descheduler
+
     def start_agent(self, *flags):
         root = fake_node.FakeRoot(os.path.join(tempfile.mkdtemp(prefix="node.", dir=self.folder), "root"))
         self.addCleanup(root.close)
@@ -171,8 +188,8 @@ class Manifests(unittest.TestCase):
     # -- the tests
 
     def test_each_role_works_with_its_rights_and_needs_all_of_them(self):
-        roles = [self.start_agent(), self.start_manager(), self.start_scheduler()]
-        _, manager, scheduler = roles
+        roles = [self.start_agent(), self.start_manager(), self.start_scheduler(), self.start_descheduler()]
+        _, manager, scheduler, _ = roles
         node = f"/api/v1/nodes/{NODE}"
         # The agent makes its topology, and writes what changes of it.
         wait_for("the node's topology", lambda: self.refused("GET", f"{TOPOLOGIES}/{NODE}") == 0)
@@ -200,12 +217,14 @@ class Manifests(unittest.TestCase):
         self.assertEqual(pods.verdict("huge")[0], "Unschedulable")
         self.whole_cpus(pods)
         self.kept_room(pods)
+        self.migrations(pods)
         self.device(pods)
         self.claims_and_victims(pods)  # who makes room stays there, as there is no kubelet
         self.quotas()
         wait_for("an event of each", lambda: {"Scheduled", "FailedScheduling", "MalformedPodMetadata"} <= {
             event["reason"] for event in self.api.list("/apis/events.k8s.io/v1/events")})
-        self.ask_secure_port()
+        for port in (self.secure_port, self.descheduler_port):
+            self.ask_secure_port(port)
 
         # What only happens now and then.
         self.request("POST", "/api/v1/nodes", {"metadata": {"name": "brief"}})
@@ -282,6 +301,23 @@ class Manifests(unittest.TestCase):
                  "metadata": {"name": "child"}}
         with self.assertRaisesRegex(kube_api.ApiError, "resourceKey cpu of quota child min 2 "):
             self.request("POST", quotas, child)
+
+    def migrations(self, pods):
+        """A job that evicts at once, and one that wants a reservation first, for which there is no other node."""
+        jobs = "/apis/scheduling.koordinator.sh/v1alpha1/podmigrationjobs"
+        for name, mode in (("moved", "EvictDirectly"), ("stays", "ReservationFirst")):
+            item = schedulers.pod(name, "koord-scheduler")
+            item["metadata"]["annotations"] = {"descheduler.alpha.kubernetes.io/evict": "true"}
+            self.request("POST", "/api/v1/namespaces/default/pods", item)
+            self.assertEqual(pods.verdict(name), ("scheduled", NODE))
+            self.request("POST", jobs, {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "PodMigrationJob", "metadata": {"name": name}, "spec": {
+                "mode": mode, "ttl": "5m", "podRef": {"namespace": "default", "name": name}}})
+        wait_for("the pod goes", lambda: self.refused("GET", "/api/v1/namespaces/default/pods/moved") == 404 or
+                 "deletionTimestamp" in self.request("GET", "/api/v1/namespaces/default/pods/moved")["metadata"])
+        wait_for("a job that finds no room", lambda: self.request("GET", f"{jobs}/stays").get("status", {}).get("phase") == "Failed")
+        self.request("DELETE", f"{jobs}/stays")
+        for name in ("moved", "stays"):
+            schedulers.delete_now(self.api.connect(), f"/api/v1/namespaces/default/pods/{name}")
 
     def claims_and_victims(self, pods):
         """A volume that waits for its consumer, a claim that waits for its volume, and a pod that has to make room."""
@@ -367,10 +403,10 @@ class Manifests(unittest.TestCase):
     def configure(self, colocation, threshold='{"clusterStrategy": {"enable": true}}'):
         self.installed.configure(colocation_config=json.dumps(colocation), resource_threshold_config=threshold)
 
-    def ask_secure_port(self):
-        """/metrics of the scheduler, as somebody whom the API server knows and who may not: it asks it for both."""
+    def ask_secure_port(self, number):
+        """/metrics of a role, as somebody whom the API server knows and who may not: it asks it for both."""
         class Port:
-            host, port, context = "127.0.0.1", self.secure_port, ssl._create_unverified_context()
+            host, port, context = "127.0.0.1", number, ssl._create_unverified_context()
             token = f"viewer-{self.api.token}"
         with self.assertRaises(kube_api.ApiError) as refusal:
             kube_api.Connection(Port).request("GET", "/metrics")
@@ -410,7 +446,7 @@ class Manifests(unittest.TestCase):
     def test_pods_are_probed_and_end_in_time_and_a_drain_leaves_one(self):
         owners = {one["metadata"]["name"]: one["spec"] for kind in ("deployments", "daemonsets")
                   for one in self.api.list(f"/apis/apps/v1/namespaces/{NS}/{kind}")}
-        self.assertEqual(sorted(owners), ["koord-manager", "koord-scheduler", "koordlet"])
+        self.assertEqual(sorted(owners), ["koord-descheduler", "koord-manager", "koord-scheduler", "koordlet"])
         for name, spec in owners.items():
             with self.subTest(name):
                 template = spec["template"]["spec"]
@@ -421,7 +457,7 @@ class Manifests(unittest.TestCase):
                 # The delay (5 s by default), and the 20 s after which a process that hangs ends itself.
                 self.assertGreaterEqual(template["terminationGracePeriodSeconds"], 25)
         budgets = {one["metadata"]["name"]: one["spec"] for one in self.api.list(f"/apis/policy/v1/namespaces/{NS}/poddisruptionbudgets")}
-        self.assertEqual(sorted(budgets), ["koord-manager", "koord-scheduler"])
+        self.assertEqual(sorted(budgets), ["koord-descheduler", "koord-manager", "koord-scheduler"])
         for name, budget in budgets.items():
             self.assertEqual(budget["maxUnavailable"], 1)
             self.assertEqual(owners[name]["replicas"], 2)

@@ -32,6 +32,11 @@ class Installed:
         data = self.api.connect().request("GET", f"/api/v1/namespaces/{NS}/configmaps/koord-scheduler-config")["data"]
         return self.write("koord-scheduler.config", data["koord-scheduler-config"])
 
+    def descheduler_config(self):
+        """The same of the descheduler's."""
+        data = self.api.connect().request("GET", f"/api/v1/namespaces/{NS}/configmaps/koord-descheduler-config")["data"]
+        return self.write("koord-descheduler.config", data["koord-descheduler-config"])
+
     def configure(self, **keys):
         """Keys of slo-controller-config, '_' for '-'."""
         self.api.connect().request("PATCH", f"/api/v1/namespaces/{NS}/configmaps/slo-controller-config", {

@@ -193,7 +193,7 @@ class TheDescheduler(unittest.TestCase):
         path = os.path.join(self.folder, "shipped.config")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
-        done = subprocess.run([KOORD, "--role=descheduler", f"--config={path}", "--write-config-to=/dev/stdout"], capture_output=True, text=True,
+        done = subprocess.run([KOORD, "--role=descheduler", f"--config={path}", "--write-config-to=/dev/stdout", "--secure-port=0", "--port=0"], capture_output=True, text=True,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         written = json.loads(done.stdout)
