@@ -12,6 +12,7 @@ namespace koord::descheduler {
 extern const PluginEntry kHighNodeUtilization;
 extern const PluginEntry kLowNodeLoad;
 extern const PluginEntry kLowNodeUtilization;
+extern const PluginEntry kMigrationController;
 extern const PluginEntry kPodLifeTime;
 extern const PluginEntry kRemoveDuplicates;
 extern const PluginEntry kRemoveFailedPods;
@@ -26,6 +27,7 @@ PluginTable plugin_table() {
       &kHighNodeUtilization,
       &kLowNodeLoad,
       &kLowNodeUtilization,
+      &kMigrationController,
       &kPodLifeTime,
       &kRemoveDuplicates,
       &kRemoveFailedPods,

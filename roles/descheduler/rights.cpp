@@ -20,6 +20,18 @@ constexpr std::array kMine = {
     // How pods are asked to go: the policies Eviction, Delete and SoftEviction.
     Right{"", "pods/eviction", "create"},
     Right{"", "pods", "delete patch"},
+    // The MigrationController's: jobs and their reservations, a pod whole as it is reserved for, and what
+    // stands behind pods. Kinds that have a scale and are none of these need a right of their own.
+    Right{"scheduling.koordinator.sh", "podmigrationjobs", "create delete get list patch watch"},
+    Right{"scheduling.koordinator.sh", "podmigrationjobs/status", "patch"},
+    Right{"scheduling.koordinator.sh", "reservations", "create delete get list patch watch"},
+    Right{"", "pods", "get"},
+    Right{"", "replicationcontrollers", "list watch"},
+    Right{"apps", "deployments", "list watch"},
+    Right{"apps", "replicasets", "list watch"},
+    Right{"apps", "statefulsets", "list watch"},
+    Right{"apps.kruise.io", "clonesets/scale", "get"},
+    Right{"apps.kruise.io", "statefulsets/scale", "get"},
 };
 
 constexpr auto kRights = runtime::join_rights(runtime::election_rights("koord-descheduler"),

@@ -10,10 +10,7 @@
 #include "config/config.hpp"
 #include "docs.hpp"
 #include "evictions/pod_evictions.hpp"
-#include "passes/cluster.hpp"
 #include "framework/node_fit.hpp"
-#include "passes/passes.hpp"
-#include "passes/profile.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/log.hpp"
@@ -24,6 +21,9 @@
 #include "koord/runtime/leading_role.hpp"
 #include "koord/runtime/write_config.hpp"
 #include "options/flags.hpp"
+#include "passes/cluster.hpp"
+#include "passes/passes.hpp"
+#include "passes/profile.hpp"
 #include "rights.hpp"
 
 namespace koord::descheduler {
@@ -103,6 +103,7 @@ class Descheduler final : public runtime::LeadingRole {
             .events = recorders_.find(profile)->second.get(),
             .metrics = &context().metrics,
             .evictions = &evictions_,
+            .shared = &shared_,
             .may_write = [this] { return leading(); },
             .dry_run = config_.dry_run,
             .interval = config_.descheduling_interval.value,
@@ -122,6 +123,7 @@ class Descheduler final : public runtime::LeadingRole {
   Cluster cluster_;
   PodEvictions evictions_;
   std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
+  std::map<std::string, std::shared_ptr<void>, std::less<>> shared_;
   Passes passes_;  // its plugins use all of the above
 };
 
@@ -137,6 +139,8 @@ Task<Result<>> Descheduler::lead() {
   }
   for (const std::unique_ptr<Profile>& profile : passes_.profiles())
     for (Evictor* evictor : profile->evictors()) evictor->start(tasks());
+  for (const std::unique_ptr<Profile>& profile : passes_.profiles())
+    for (Evictor* evictor : profile->evictors()) KOORD_CO_CHECK(co_await evictor->ready());
   tasks().spawn("passes", make_passes());
   co_return Result<>();
 }

@@ -51,6 +51,8 @@ class Evictor {
 
   /// The role leads: what it does on its own (a controller of what it has written) goes into `tasks`.
   virtual void start(TaskGroup& tasks) { (void)tasks; }
+  /// After start(): waits until it knows what it needs to say of a pod that it may go; passes begin then.
+  virtual Task<Result<>> ready() { co_return Result<>(); }
   /// The role ends: nothing new is begun.
   virtual void stop() {}
 };

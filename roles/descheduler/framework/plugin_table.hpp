@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -49,6 +50,9 @@ struct PluginContext {
   metrics::Registry* metrics = nullptr;
   /// How pods are asked to go: with the policy of a pod or of a configuration, rate and dry runs.
   PodEvictions* evictions = nullptr;
+  /// What plugins of one name have in common whatever profile they are of, by that name; null: nothing, there
+  /// is one profile.
+  std::map<std::string, std::shared_ptr<void>, std::less<>>* shared = nullptr;
   /// Whether a write may begin now.
   std::function<bool()> may_write = [] { return false; };
   bool dry_run = false;    // of the whole configuration

@@ -65,6 +65,14 @@ bool ApiWorkloads::synced() const {
          parts_.replication_controllers.synced() && parts_.pods.synced();
 }
 
+Task<Result<>> ApiWorkloads::wait_synced() {
+  KOORD_CO_CHECK(co_await parts_.replica_sets.wait_synced());
+  KOORD_CO_CHECK(co_await parts_.deployments.wait_synced());
+  KOORD_CO_CHECK(co_await parts_.stateful_sets.wait_synced());
+  KOORD_CO_CHECK(co_await parts_.replication_controllers.wait_synced());
+  co_return co_await parts_.pods.wait_synced();
+}
+
 std::vector<std::shared_ptr<const api::Pod>> ApiWorkloads::pods_of(std::string_view owner) {
   return parts_.pods.list_by("owner", owner);
 }

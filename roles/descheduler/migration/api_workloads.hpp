@@ -49,6 +49,7 @@ class ApiWorkloads final : public Workloads {
   /// Waits for an answer that is no older than kFresh; at once of what informers know.
   Task<> refresh(api::OwnerReference controller, std::string ns);
   bool synced() const;
+  Task<Result<>> wait_synced();
 
   Workload find(const api::OwnerReference& controller, std::string_view ns) override;
   std::vector<std::shared_ptr<const api::Pod>> pods_of(std::string_view owner) override;

@@ -93,13 +93,15 @@ void JobCounts::add_to(Groups& groups, std::string_view name, const Entry& entry
   if (name.empty() || entry.jobs[0] == 0) return;
   const std::string key(name);
   Group& group = groups[key];
-  for (std::size_t i = 0; i < kViews; ++i)
-    if (entry.jobs[i] > 0) group.pods[i] += static_cast<std::uint32_t>(by);
-  if (by > 0)
-    group.entries.insert(&entry);
-  else
-    group.entries.erase(&entry);
-  if (group.entries.empty()) groups.erase(key);
+  for (std::size_t i = 0; i < kViews; ++i) {
+    if (entry.jobs[i] == 0) continue;
+    if (by > 0)
+      group.entries[i].insert(&entry);
+    else
+      group.entries[i].erase(&entry);
+  }
+  // What is arbitrated is unfinished.
+  if (group.entries[0].empty()) groups.erase(key);
 }
 
 const JobCounts::Entry* JobCounts::find(const api::Pod& pod) const {
@@ -109,7 +111,7 @@ const JobCounts::Entry* JobCounts::find(const api::Pod& pod) const {
 
 std::uint32_t JobCounts::in(const Groups& groups, std::string_view name, Counted which) {
   const auto it = groups.find(std::string(name));
-  return it == groups.end() ? 0 : it->second.pods[index_of(which)];
+  return it == groups.end() ? 0 : static_cast<std::uint32_t>(it->second.entries[index_of(which)].size());
 }
 
 bool JobCounts::has_job(const api::Pod& pod, Counted which) const {
@@ -148,8 +150,8 @@ std::vector<JobCounts::PodPtr> JobCounts::of_controller(std::string_view uid, co
   const auto it = controllers_.find(std::string(uid));
   if (it == controllers_.end()) return pods;
   const Entry* own = find(but);
-  for (const Entry* entry : it->second.entries)
-    if (entry != own && entry->jobs[index_of(which)] > 0) pods.push_back(entry->pod);
+  for (const Entry* entry : it->second.entries[index_of(which)])
+    if (entry != own) pods.push_back(entry->pod);
   return pods;
 }
 

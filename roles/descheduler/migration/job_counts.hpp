@@ -54,8 +54,7 @@ class JobCounts {
     std::array<bool, 2> counts{};
   };
   struct Group {
-    std::array<std::uint32_t, 2> pods{};
-    std::unordered_set<const Entry*> entries;
+    std::array<std::unordered_set<const Entry*>, 2> entries;  // by Counted
   };
   using Entries = std::unordered_map<std::string, Entry>;
   using Groups = std::unordered_map<std::string, Group>;

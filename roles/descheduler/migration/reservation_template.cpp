@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/json/value.hpp"
@@ -94,8 +95,7 @@ Result<std::string> reservation_template(const api::PodMigrationJob& job, std::s
   if (json::text_at(metadata, "name").empty()) json::set_text(metadata, "name", job.metadata.uid, arena);
   Value& labels = json::object_at(metadata, "labels", arena);
   json::set_text(labels, kCreatedByLabel, kCreator, arena);
-  const auto order = std::chrono::floor<std::chrono::milliseconds>(now).time_since_epoch().count();
-  json::set_text(labels, kReservationOrderLabel, std::to_string(order), arena);
+  json::set_text(labels, api::kReservationOrderLabel, reservation_order(now), arena);
 
   Value& spec = json::object_at(made, "spec", arena);
   if (json::is_empty(json::find(spec, "template")))
@@ -122,6 +122,10 @@ Result<std::string> reservation_template(const api::PodMigrationJob& job, std::s
     }
   }
   return json::to_text(made);
+}
+
+std::string reservation_order(WallTime now) {
+  return std::to_string(std::chrono::floor<std::chrono::milliseconds>(now).time_since_epoch().count());
 }
 
 Result<std::string> reservation_document(std::string_view made) {

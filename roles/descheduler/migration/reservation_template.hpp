@@ -12,7 +12,6 @@ namespace koord::descheduler::migration {
 
 inline constexpr std::string_view kCreatedByLabel = "app.kubernetes.io/created-by";
 inline constexpr std::string_view kCreator = "koord-descheduler";
-inline constexpr std::string_view kReservationOrderLabel = "scheduling.koordinator.sh/reservation-order";
 
 /// The job's spec.reservationOptions.template with what it leaves open: named like the job's UID, for a pod
 /// like `pod` (the whole document, as the API server has it) on any node but its own, owned by the pod's
@@ -21,6 +20,9 @@ inline constexpr std::string_view kReservationOrderLabel = "scheduling.koordinat
 /// be read.
 Result<std::string> reservation_template(const api::PodMigrationJob& job, std::string_view pod,
                                          bool without_claims, WallTime now);
+
+/// The value of the label reservation-order of one that is made then.
+std::string reservation_order(WallTime now);
 
 /// The document to create from such a template.
 Result<std::string> reservation_document(std::string_view made);

@@ -1,0 +1,49 @@
+// JobWrites: what is written of jobs and their reservations.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "koord/api/types/scheduling_v1alpha1/pod_migration_job.hpp"
+#include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
+#include "koord/kube/client.hpp"
+
+namespace koord::descheduler::migration {
+
+/// Each write is for the version that was looked at: of another one, and of another job of the name, the
+/// error is Code::conflict, of none Code::not_found. Code::unavailable: nothing may be written now.
+class JobWrites {
+ public:
+  using JobPtr = std::shared_ptr<const api::PodMigrationJob>;
+  using ReservationPtr = std::shared_ptr<const api::Reservation>;
+
+  /// The client outlives it.
+  JobWrites(kube::Client& client, std::function<bool()> may_write)
+      : client_(client), may_write_(std::move(may_write)) {}
+
+  /// Each returns the job as it is then.
+  Task<Result<JobPtr>> create(api::PodMigrationJob job);
+  Task<Result<JobPtr>> change(JobPtr before, api::PodMigrationJob after);
+  Task<Result<JobPtr>> set_status(JobPtr before, api::PodMigrationJobStatus status);
+  Task<Result<>> remove(JobPtr job);
+  /// Code::not_found also where another job has the name.
+  Task<Result<JobPtr>> newest(JobPtr job);
+
+  /// Makes it from a document, or finds it again: one that has the job's UID for its name, or says that the
+  /// descheduler made it. Of anybody else's the error is Code::already_exists.
+  Task<Result<ReservationPtr>> reserve(std::string document, std::string job_uid);
+  /// Gives one that a job refers to its place among others, by the label reservation-order.
+  Task<Result<>> set_order(ReservationPtr reservation, WallTime now);
+  /// True of one that is gone, too.
+  Task<Result<>> release(std::string reservation, std::string uid = {});
+
+ private:
+  Task<Result<JobPtr>> patch(JobPtr before, api::PodMigrationJob after, std::string subresource);
+  Result<> may_write() const;
+
+  kube::Client& client_;
+  std::function<bool()> may_write_;
+};
+
+}  // namespace koord::descheduler::migration

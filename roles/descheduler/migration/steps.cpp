@@ -1,0 +1,273 @@
+// Controller: one job, step by step. See controller.hpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "koord/api/koordinator/descheduling.hpp"
+#include "koord/api/koordinator/migration.hpp"
+#include "koord/api/koordinator/reservation.hpp"
+#include "koord/base/text.hpp"
+#include "koord/json/value.hpp"
+#include "migration/controller.hpp"
+#include "migration/reservation_template.hpp"
+
+namespace koord::descheduler::migration {
+
+namespace {
+
+using Act = Step::Act;
+
+constexpr int kMostSteps = 16;  // of one job before others have their turn
+constexpr std::chrono::seconds kNotLeading{1};
+
+bool has_passed(const api::PodMigrationJob& job) {
+  return api::value_or(job.metadata.annotations, api::kPassedArbitrationAnnotation) == "true";
+}
+
+/// The pod's own policy, else the job's, where there is one of that name; else the configuration's.
+EvictionPolicy policy_of(const api::Pod& pod, const api::PodMigrationJob& job, EvictionPolicy otherwise) {
+  std::string_view name = api::value_or(pod.metadata.labels, kEvictPolicyLabel);
+  if (name.empty()) name = api::value_or(job.metadata.labels, kEvictPolicyLabel);
+  return eviction_policy(name).value_or(otherwise);
+}
+
+}  // namespace
+
+Controller::Again Controller::until(std::optional<WallTime> end, Again sooner) const {
+  if (!end) return sooner;
+  const nanoseconds left = *end - parts_.clock.now();
+  return sooner ? std::min(*sooner, left) : left;
+}
+
+Task<Result<Controller::Again>> Controller::advance(std::string name) {
+  for (int steps = 0; steps < kMostSteps; ++steps) {
+    const JobPtr job = book_.find(name);
+    if (!job || is_finished(*job)) co_return Again();
+    if (!parts_.may_write()) co_return Again(kNotLeading);
+    KOORD_CO_TRY(again, co_await take_step(job));
+    if (again) co_return *again;
+  }
+  co_return Again(nanoseconds(1));
+}
+
+Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job) {
+  const Decision decision = book_.decision(job->metadata.name);
+  if (decision == Decision::forbidden) co_return co_await forbid(std::move(job));
+  if (decision == Decision::passed) co_return co_await let_pass(std::move(job));
+  KOORD_CO_TRY(held, co_await look(job));
+  Profile& profile = profile_of(*job);
+  Step step = next_step(*job, held.scene(), profile.args->default_job_mode, parts_.clock.now());
+  const bool begins_eviction = step.event && step.event->reason == "Evicting" && !step.event->warning;
+  Local& local = locals_[job->metadata.uid];
+  if ((begins_eviction || step.act == Act::kCreateReservation) && held.pod && !local.counted &&
+      !job->metadata.annotations.contains(api::kEvictAnnotation)) {
+    if (const nanoseconds wait = held_back(*held.pod, profile); wait.count() > 0)
+      co_return std::optional(
+          until(job->spec.ttl && job->spec.ttl->value.count() > 0
+                    ? std::optional(job->metadata.creation_timestamp.wall() + job->spec.ttl->value)
+                    : std::nullopt,
+                wait));
+  }
+  if (begins_eviction && held.pod && !local.counted) {
+    local.counted = true;
+    const api::OwnerReference* owner = api::controller_of(held.pod->metadata);
+    count_eviction(owner ? owner->uid.view() : std::string_view(), held.pod->metadata.namespace_.view(),
+                   parts_.clock.now());
+  }
+  // One that the user has made takes part in the order of those that are made here.
+  if (held.reservation && has_passed(*job) && !local.ordered &&
+      !held.reservation->metadata.labels.contains(api::kReservationOrderLabel)) {
+    KOORD_CO_CHECK(co_await writes_.set_order(held.reservation, parts_.clock.now()));
+    locals_[job->metadata.uid].ordered = true;
+  }
+  switch (step.act) {
+    case Act::kWait: co_return std::optional(until(step.wake_at));
+    case Act::kPinPod: {
+      api::PodMigrationJob after = *job;
+      after.spec.pod_ref->uid = held.pod->metadata.uid;
+      co_return co_await settle(job, co_await writes_.change(job, std::move(after)), {});
+    }
+    case Act::kCreateReservation: co_return co_await reserve(std::move(job));
+    case Act::kEvict: co_return co_await evict(std::move(job), std::move(held.pod), step.wake_at);
+    case Act::kDeleteReservation: {
+      const api::ObjectReference& ref = *job->spec.reservation_options->reservation_ref;
+      KOORD_CO_CHECK(co_await writes_.release(ref.name, ref.uid));
+      break;
+    }
+    case Act::kWriteStatus: break;
+  }
+  co_return co_await write(std::move(job), std::move(step));
+}
+
+/// What a decision of the arbitrator comes to, while it is still the newest.
+Task<Result<std::optional<Controller::Again>>> Controller::let_pass(JobPtr job) {
+  api::PodMigrationJob after = *job;
+  after.metadata.annotations[api::kPassedArbitrationAnnotation] = "true";
+  if (const PodPtr pod = pod_of(*job))
+    if (const api::OwnerReference* owner = api::controller_of(pod->metadata))
+      after.metadata.annotations[api::kJobWorkloadAnnotation] = owner->uid;
+  co_return co_await settle(job, co_await writes_.change(job, std::move(after)), {});
+}
+
+Task<Result<std::optional<Controller::Again>>> Controller::forbid(JobPtr job) {
+  Step step{.act = Act::kWriteStatus, .status = job->status, .event = {}, .wake_at = {}};
+  step.status->phase = "Failed";
+  step.status->reason = "ForbiddenMigratePod";
+  step.status->message = fmt::format(
+      "Pod {} is forbidden to migrate because it does not meet the requirements", quote(pod_key(*job)));
+  step.event = JobEvent{true, "ForbiddenMigratePod", step.status->message};
+  co_return co_await write(std::move(job), std::move(step));
+}
+
+Task<Result<PodPtr>> Controller::read_pod(std::string ns, std::string name) {
+  Result<api::Pod> pod = co_await parts_.client.get<api::Pod>({.ns = std::move(ns), .name = std::move(name)});
+  if (pod) co_return PodPtr(std::make_shared<const api::Pod>(std::move(*pod)));
+  if (pod.error().code() == Code::not_found) co_return PodPtr();
+  co_return pod.error();
+}
+
+/// An informer may be behind: what it does not have the API server is asked for, before a job ends for it.
+Task<Result<Controller::Held>> Controller::look(JobPtr job) {
+  Held held;
+  held.pod = pod_of(*job);
+  if (job->spec.paused) co_return held;
+  const auto& options = job->spec.reservation_options;
+  if (options && options->reservation_ref) {
+    const std::string& name = options->reservation_ref->name;
+    held.reservation = parts_.reservations.get({}, name);
+    if (!held.reservation) {
+      Result<api::Reservation> read = co_await parts_.client.get<api::Reservation>({.ns = {}, .name = name});
+      if (read)
+        held.reservation = std::make_shared<const api::Reservation>(std::move(*read));
+      else if (read.error().code() != Code::not_found)
+        co_return read.error();
+    }
+  }
+  if (!has_passed(*job) || !job->spec.pod_ref || job->spec.pod_ref->name.empty()) co_return held;
+  const api::ObjectReference& ref = *job->spec.pod_ref;
+  if (locals_[job->metadata.uid].pod_gone) {
+    held.pod = nullptr;
+  } else if (!held.pod && !ref.namespace_.empty()) {
+    KOORD_CO_TRY(pod, co_await read_pod(ref.namespace_.str(), ref.name));
+    held.pod = pod && (ref.uid.empty() || ref.uid == pod->metadata.uid) ? pod : nullptr;
+    // Of a job that names no UID a pod may still come.
+    if (!held.pod && !ref.uid.empty()) locals_[job->metadata.uid].pod_gone = true;
+  }
+  if (held.reservation && !held.reservation->status.current_owners.empty()) {
+    const api::ObjectReference& owner = held.reservation->status.current_owners[0];
+    held.successor = parts_.pods.get(owner.namespace_.view(), owner.name);
+    if (!held.successor && !owner.namespace_.empty() && !owner.name.empty()) {
+      KOORD_CO_TRY(pod, co_await read_pod(owner.namespace_.str(), owner.name));
+      held.successor = pod;
+    }
+  }
+  co_return held;
+}
+
+Task<Result<std::optional<Controller::Again>>> Controller::reserve(JobPtr job) {
+  const api::ObjectReference& ref = *job->spec.pod_ref;
+  // Whole, with what koord does not know of pods.
+  const Result<std::string> pod =
+      co_await parts_.client.get_raw(api::kind<api::Pod>(), {.ns = ref.namespace_.str(), .name = ref.name});
+  if (!pod && pod.error().code() != Code::not_found) co_return pod.error();
+  bool is_there = false;
+  if (pod) {
+    KOORD_CO_TRY(document, json::parse(*pod));
+    is_there = json::text_at(document, "metadata", "uid") == ref.uid;
+  }
+  if (!is_there) {
+    locals_[job->metadata.uid].pod_gone = true;
+    co_return std::optional<Again>();
+  }
+  auto made = reservation_template(*job, *pod, parts_.without_claims, parts_.clock.now());
+  Result<JobWrites::ReservationPtr> reservation =
+      made ? co_await writes_.reserve(reservation_document(*made).value(), job->metadata.uid) : made.error();
+  if (!reservation) {
+    const Error error = reservation.error();
+    if (error.code() == Code::cancelled) co_return error;
+    Step step = after_failed_reservation(*job, error.message(), parts_.clock.now());
+    if (step.status) KOORD_CO_CHECK(co_await write(job, std::move(step)));
+    co_return error;
+  }
+  api::PodMigrationJob after = *job;
+  api::PodMigrationReservationOptions& options = after.spec.reservation_options.ensure();
+  options.template_.text = *made;
+  api::ObjectReference& to = options.reservation_ref.ensure();
+  to.kind = "Reservation";
+  to.api_version = Symbol(api::kind<api::Reservation>().api_version());
+  to.name = (*reservation)->metadata.name;
+  to.uid = (*reservation)->metadata.uid;
+  co_return co_await settle(job, co_await writes_.change(job, std::move(after)), {});
+}
+
+Task<Result<std::optional<Controller::Again>>> Controller::evict(JobPtr job, PodPtr pod,
+                                                                 std::optional<WallTime> end) {
+  const std::string uid = job->metadata.uid;
+  const MonoTime now = parts_.clock.mono();
+  {
+    Local& local = locals_[uid];
+    if (local.asked && now < *local.asked + kAskAgain)
+      co_return std::optional(until(end, *local.asked + kAskAgain - now));
+    // A turn is kept for the job, so that it waits no longer for others that come meanwhile.
+    if (!local.turn) local.turn = now + rate_->take(now);
+    if (now < *local.turn) co_return std::optional(until(end, *local.turn - now));
+    local.turn.reset();
+  }
+  const Profile& profile = profile_of(*job);
+  EvictOptions options;
+  options.plugin = std::string(api::value_or(job->metadata.annotations, api::kEvictTriggerAnnotation));
+  options.reason = std::string(reason_of(*job));
+  options.profile = std::string(api::value_or(job->metadata.annotations, api::kJobProfileAnnotation));
+  if (job->spec.delete_options)
+    options.delete_options = *job->spec.delete_options;
+  else if (profile.args->default_delete_options)
+    options.delete_options = *profile.args->default_delete_options;
+  const EvictionPolicy policy = policy_of(*pod, *job, profile.args->policy());
+  const Result<> asked = co_await parts_.ask(pod, policy, std::move(options));
+  if (!asked) {
+    const Error error = asked.error();
+    if (error.code() == Code::cancelled) co_return error;
+    Step step = after_failed_eviction(*job, error.message(), parts_.clock.now());
+    if (step.status) KOORD_CO_CHECK(co_await write(job, std::move(step)));
+    co_return error;
+  }
+  const bool first = !locals_[uid].asked;
+  locals_[uid].asked = parts_.clock.mono();
+  if (first)
+    parts_.tell_pod(*pod, {false, "Descheduled",
+                           fmt::format("Pod evicted from node {} by the reason {}",
+                                       quote(pod->spec.node_name.view()), quote(reason_of(*job)))});
+  co_return std::optional(until(end, kAskAgain));
+}
+
+Task<Result<std::optional<Controller::Again>>> Controller::write(JobPtr job, Step step) {
+  Result<JobPtr> written = co_await writes_.set_status(job, std::move(*step.status));
+  co_return co_await settle(std::move(job), std::move(written), std::move(step.event));
+}
+
+/// Nothing: the job is looked at again as it now is. Written by somebody else meanwhile, it is read anew.
+Task<Result<std::optional<Controller::Again>>> Controller::settle(JobPtr job, Result<JobPtr> written,
+                                                                  std::optional<JobEvent> event) {
+  if (written) {
+    if (event) parts_.tell(**written, *event);
+    if (is_finished(**written)) locals_.erase(job->metadata.uid);
+    book_.put(*written, present_pod(**written));
+    wake_.set();
+    co_return std::optional<Again>();
+  }
+  const Code code = written.error().code();
+  if (code != Code::conflict && code != Code::not_found) co_return written.error();
+  Result<JobPtr> newest = co_await writes_.newest(job);
+  if (newest) {
+    book_.put(*newest, present_pod(**newest));
+    if ((*newest)->metadata.resource_version == job->metadata.resource_version) co_return written.error();
+    co_return std::optional<Again>();
+  }
+  if (newest.error().code() != Code::not_found) co_return newest.error();
+  forget(*job);
+  book_.remove(job->metadata.name, job->metadata.uid);
+  wake_.set();
+  co_return std::optional(Again());
+}
+
+}  // namespace koord::descheduler::migration
