@@ -11,7 +11,7 @@ sys.path[:0] = [HERE, os.path.join(TREE, "tests", "support")]
 
 import kube_api  # noqa: E402
 import sandbox  # noqa: E402
-from descheduler_test import CRDS, NS, PODS, Descheduler  # noqa: E402
+from descheduler_test import CRDS, PODS, Descheduler  # noqa: E402
 from sandbox import wait_for  # noqa: E402
 
 JOBS = "/apis/scheduling.koordinator.sh/v1alpha1/podmigrationjobs"
@@ -44,7 +44,6 @@ class Migrations(unittest.TestCase):
         self.kubeconfig = world.kubeconfig
         self.api = kube_api.Api(self.kubeconfig)
         self.nodes = sorted(node["metadata"]["name"] for node in self.api.list("/api/v1/nodes"))
-        self.request("POST", "/api/v1/namespaces", {"metadata": {"name": NS}})
         self.request("POST", "/apis/apps/v1/namespaces/default/deployments", {
             "metadata": {"name": "web"}, "spec": {
                 "replicas": 6, "selector": {"matchLabels": {"app": "web"}}, "template": {
