@@ -40,6 +40,7 @@ void sort_pods(std::vector<PodPtr>& pods) {
     bucket_of[i] =
         known.try_emplace(pods[i]->spec.node_name, static_cast<std::uint32_t>(known.size())).first->second;
   std::vector<std::pair<std::string_view, std::uint32_t>> names;
+  names.reserve(known.size());
   for (const auto& [name, bucket] : known) names.emplace_back(name.view(), bucket);
   std::ranges::sort(names);
   std::vector<std::size_t> size(names.size()), next(names.size());
