@@ -13,6 +13,7 @@ constexpr std::array kMine = {
     // What a pass is made on.
     Right{"", "namespaces", "list watch"},
     Right{"", "nodes", "list watch"},
+    Right{"", "persistentvolumeclaims", "list watch"},  // DefaultEvictor: protected storage classes
     Right{"", "pods", "list watch"},
     Right{"policy", "poddisruptionbudgets", "list watch"},
     Right{"scheduling.k8s.io", "priorityclasses", "list watch"},

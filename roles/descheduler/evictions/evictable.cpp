@@ -32,7 +32,8 @@ std::vector<std::string_view> why_not_evictable(const api::Pod& pod, const Evict
   std::vector<std::string_view> why;
   if (has_evict_annotation(pod)) return why;
   const auto& owners = pod.metadata.owner_references;
-  if (std::ranges::any_of(owners, [](const auto& owner) { return owner.kind.view() == "DaemonSet"; }))
+  if (!rules.daemon_sets &&
+      std::ranges::any_of(owners, [](const auto& owner) { return owner.kind.view() == "DaemonSet"; }))
     why.emplace_back("pod is a DaemonSet pod");
   if (pod.metadata.annotations.contains(kMirror)) why.emplace_back("pod is a mirror pod");
   if (is_static(pod)) why.emplace_back("pod is a static pod");

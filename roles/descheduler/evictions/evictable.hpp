@@ -23,6 +23,7 @@ struct EvictableRules {
   bool failed_bare_pods = false;  // pods without an owner, if they have failed
   bool all_bare_pods = false;
   bool local_storage = false;  // pods with hostPath or emptyDir volumes
+  bool daemon_sets = false;    // pods of a DaemonSet
   /// Pods of a system-critical priority, and those at the threshold and above.
   bool system_critical = false;
   std::optional<std::int32_t> priority_threshold;

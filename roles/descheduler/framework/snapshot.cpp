@@ -2,6 +2,7 @@
 #include "framework/snapshot.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -18,6 +19,11 @@ namespace koord::descheduler {
 namespace {
 
 constexpr auto kByName = [](const auto& object) -> const std::string& { return object->metadata.name; };
+
+std::uint64_t next_id() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
 
 bool is_ready(const api::Node& node) {
   return std::ranges::none_of(node.status.conditions, [](const api::NodeCondition& condition) {
@@ -64,7 +70,8 @@ void sort_pods(std::vector<PodPtr>& pods) {
 
 }  // namespace
 
-Snapshot::Snapshot(SnapshotObjects objects, WallTime now) : objects_(std::move(objects)), now_(now) {
+Snapshot::Snapshot(SnapshotObjects objects, WallTime now)
+    : objects_(std::move(objects)), now_(now), id_(next_id()) {
   std::ranges::sort(objects_.nodes, {}, kByName);
   std::ranges::sort(objects_.node_metrics, {}, kByName);
   std::ranges::sort(objects_.namespaces, {}, kByName);

@@ -1,6 +1,7 @@
 // Snapshot: the cluster as one pass of the descheduler sees it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -47,6 +48,8 @@ class Snapshot {
   Snapshot& operator=(const Snapshot&) = delete;
 
   WallTime now() const { return now_; }
+  /// No other one of the process has it: for who remembers what follows from a snapshot.
+  std::uint64_t id() const { return id_; }
   /// By name, ready or not.
   std::span<const NodeView> nodes() const { return nodes_; }
   /// nullptr: there is none of that name.
@@ -62,6 +65,7 @@ class Snapshot {
  private:
   SnapshotObjects objects_;
   WallTime now_;
+  std::uint64_t id_;
   std::vector<NodeView> nodes_;
 };
 
