@@ -42,6 +42,7 @@ class FakeCluster {
   bool replaces = true;          // pods that have gone come again, in their reservation
   std::optional<int> dies_with;  // this write is done, and nobody hears of it, nor of what follows
   bool dead = false;
+  std::function<void()> before_write;  // once: somebody is faster, and nobody has heard of it yet
 
   json::Document read(const std::string& key) const { return json::parse(objects.at(key)).value(); }
   std::string text_at(const std::string& key, std::string_view pointer_a, std::string_view pointer_b) const {
@@ -124,6 +125,7 @@ class FakeCluster {
     }
     writes.push_back(fmt::format("{} {}/{}{}{}", request.method, path.plural, path.name,
                                  path.sub.empty() ? "" : " ", path.sub));
+    if (before_write) std::exchange(before_write, nullptr)();
     Result<net::Response> answer = write(request, path);
     if (dies_with && static_cast<int>(writes.size()) == *dies_with) {
       dead = true;
