@@ -311,10 +311,10 @@ class Manifests(unittest.TestCase):
             self.request("POST", "/api/v1/namespaces/default/pods", item)
             self.assertEqual(pods.verdict(name), ("scheduled", NODE))
             self.request("POST", jobs, {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "PodMigrationJob", "metadata": {"name": name}, "spec": {
-                "mode": mode, "ttl": "5m", "podRef": {"namespace": "default", "name": name}}})
+                "mode": mode, "ttl": "10s", "podRef": {"namespace": "default", "name": name}}})
         wait_for("the pod goes", lambda: self.refused("GET", "/api/v1/namespaces/default/pods/moved") == 404 or
                  "deletionTimestamp" in self.request("GET", "/api/v1/namespaces/default/pods/moved")["metadata"])
-        wait_for("a job that finds no room", lambda: self.request("GET", f"{jobs}/stays").get("status", {}).get("phase") == "Failed")
+        wait_for("a job that finds no room in time", lambda: self.request("GET", f"{jobs}/stays").get("status", {}).get("phase") == "Failed")
         self.request("DELETE", f"{jobs}/stays")
         for name in ("moved", "stays"):
             schedulers.delete_now(self.api.connect(), f"/api/v1/namespaces/default/pods/{name}")
