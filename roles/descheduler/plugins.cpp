@@ -10,6 +10,7 @@ namespace koord::descheduler {
 // A line each, by name: first the declarations (extern const PluginEntry kLowNodeLoad;), then the rows.
 // clang-format off
 extern const PluginEntry kDefaultEvictor;
+extern const PluginEntry kDrain;
 extern const PluginEntry kHighNodeUtilization;
 extern const PluginEntry kLowNodeLoad;
 extern const PluginEntry kLowNodeUtilization;
@@ -26,6 +27,7 @@ extern const PluginEntry kRemovePodsViolatingTopologySpreadConstraint;
 PluginTable plugin_table() {
   static constexpr std::initializer_list<const PluginEntry*> kTable = {
       &kDefaultEvictor,
+      &kDrain,
       &kHighNodeUtilization,
       &kLowNodeLoad,
       &kLowNodeUtilization,

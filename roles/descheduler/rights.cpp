@@ -33,6 +33,12 @@ constexpr std::array kMine = {
     Right{"apps", "statefulsets", "list watch"},
     Right{"apps.kruise.io", "clonesets/scale", "get"},
     Right{"apps.kruise.io", "statefulsets/scale", "get"},
+    // The plugin Drain: nodes are marked, room is made, jobs move pods.
+    Right{"", "nodes", "patch"},
+    Right{"scheduling.koordinator.sh", "drainnodegroups", "list watch delete"},
+    Right{"scheduling.koordinator.sh", "drainnodegroups/status", "patch"},
+    Right{"scheduling.koordinator.sh", "drainnodes", "list watch create patch delete"},
+    Right{"scheduling.koordinator.sh", "drainnodes/status", "patch"},
 };
 
 constexpr auto kRights = runtime::join_rights(runtime::election_rights("koord-descheduler"),

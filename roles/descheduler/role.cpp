@@ -137,8 +137,10 @@ Task<Result<>> Descheduler::lead() {
                kv("error", caught_up.error()));
     KOORD_CO_CHECK(co_await sleep(context().clock, kAgain));
   }
-  for (const std::unique_ptr<Profile>& profile : passes_.profiles())
+  for (const std::unique_ptr<Profile>& profile : passes_.profiles()) {
     for (Evictor* evictor : profile->evictors()) evictor->start(tasks());
+    for (Plugin* plugin : profile->plugins()) plugin->start(tasks());
+  }
   for (const std::unique_ptr<Profile>& profile : passes_.profiles())
     for (Evictor* evictor : profile->evictors()) KOORD_CO_CHECK(co_await evictor->ready());
   tasks().spawn("passes", make_passes());
@@ -146,8 +148,10 @@ Task<Result<>> Descheduler::lead() {
 }
 
 Task<> Descheduler::stop() {
-  for (const std::unique_ptr<Profile>& profile : passes_.profiles())
+  for (const std::unique_ptr<Profile>& profile : passes_.profiles()) {
+    for (Plugin* plugin : profile->plugins()) plugin->stop();
     for (Evictor* evictor : profile->evictors()) evictor->stop();
+  }
   for (auto& [profile, recorder] : recorders_) co_await recorder->stop();
 }
 

@@ -12,6 +12,7 @@
 
 namespace koord {
 class Logger;
+class TaskGroup;
 }
 
 namespace koord::descheduler {
@@ -63,6 +64,11 @@ class Plugin {
   virtual Task<Result<>> deschedule(Pass& pass);
   /// Pods whose going spreads or packs load better.
   virtual Task<Result<>> balance(Pass& pass);
+
+  /// The role leads: what it does on its own, outside of passes, goes into `tasks`.
+  virtual void start(TaskGroup& tasks) { (void)tasks; }
+  /// The role ends: nothing new is begun.
+  virtual void stop() {}
 };
 
 }  // namespace koord::descheduler

@@ -66,6 +66,13 @@ std::vector<Evictor*> Profile::evictors() const {
   return all;
 }
 
+std::vector<Plugin*> Profile::plugins() const {
+  std::vector<Plugin*> all;
+  for (const Made& made : made_)
+    if (made.plugin != nullptr) all.push_back(made.plugin.get());
+  return all;
+}
+
 Result<Profiles> make_profiles(const DeschedulerConfiguration& config, PluginTable table,
                                const std::function<PluginContext(const ProfileConfig&)>& context) {
   Profiles profiles;

@@ -42,6 +42,8 @@ class Profile {
   Evictor& evictor() const { return *evictor_; }
   /// Each that evicts or filters, once.
   std::vector<Evictor*> evictors() const;
+  /// Each that is asked in passes, once.
+  std::vector<Plugin*> plugins() const;
 
  private:
   explicit Profile(PluginContext context) : context_(std::move(context)) {}

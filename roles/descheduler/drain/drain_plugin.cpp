@@ -1,0 +1,59 @@
+// The plugin Drain: it chooses no pods in passes, but goes on with DrainNodeGroups and DrainNodes while the
+// role leads.
+#include <memory>
+#include <string>
+
+#include "drain/controller.hpp"
+#include "evictions/evictable.hpp"
+#include "framework/plugin_table.hpp"
+
+namespace koord::descheduler {
+
+namespace drain {
+namespace {
+
+std::string why_not(const api::Pod& pod) {
+  std::string all;
+  for (const std::string_view why : why_not_evictable(pod, {})) {
+    if (!all.empty()) all += ", ";
+    all += why;
+  }
+  return all;
+}
+
+class Drain final : public Plugin {
+ public:
+  explicit Drain(PluginContext& context)
+      : dry_run_(context.dry_run),
+        controller_({.clock = context.clock,
+                     .log = context.log,
+                     .client = *context.client,
+                     .informers = *context.informers,
+                     .events = context.events,
+                     .may_write = context.may_write,
+                     .why_not = why_not,
+                     .placement = placement_}) {}
+
+  void start(TaskGroup& tasks) override {
+    if (!dry_run_) controller_.start(tasks);
+  }
+  void stop() override { controller_.stop(); }
+
+ private:
+  bool dry_run_;
+  BasicPlacement placement_;
+  Controller controller_;
+};
+
+Result<std::unique_ptr<Plugin>> make(const Args&, PluginContext& context) {
+  // A configuration is being checked: there is no cluster.
+  if (context.client == nullptr) return std::unique_ptr<Plugin>(std::make_unique<Plugin>());
+  return std::unique_ptr<Plugin>(std::make_unique<Drain>(context));
+}
+
+}  // namespace
+}  // namespace drain
+
+extern const PluginEntry kDrain{.name = "Drain", .deschedules = true, .make = &drain::make};
+
+}  // namespace koord::descheduler
