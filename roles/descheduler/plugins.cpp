@@ -9,8 +9,10 @@ namespace koord::descheduler {
 
 // A line each, by name: first the declarations (extern const PluginEntry kLowNodeLoad;), then the rows.
 // clang-format off
+extern const PluginEntry kCustomPriority;
 extern const PluginEntry kDefaultEvictor;
 extern const PluginEntry kDrain;
+extern const PluginEntry kFragmentationAware;
 extern const PluginEntry kHighNodeUtilization;
 extern const PluginEntry kLowNodeLoad;
 extern const PluginEntry kLowNodeUtilization;
@@ -23,11 +25,14 @@ extern const PluginEntry kRemovePodsViolatingInterPodAntiAffinity;
 extern const PluginEntry kRemovePodsViolatingNodeAffinity;
 extern const PluginEntry kRemovePodsViolatingNodeTaints;
 extern const PluginEntry kRemovePodsViolatingTopologySpreadConstraint;
+extern const PluginEntry kScaleDownBinPack;
 
 PluginTable plugin_table() {
   static constexpr std::initializer_list<const PluginEntry*> kTable = {
+      &kCustomPriority,
       &kDefaultEvictor,
       &kDrain,
+      &kFragmentationAware,
       &kHighNodeUtilization,
       &kLowNodeLoad,
       &kLowNodeUtilization,
@@ -40,6 +45,7 @@ PluginTable plugin_table() {
       &kRemovePodsViolatingNodeAffinity,
       &kRemovePodsViolatingNodeTaints,
       &kRemovePodsViolatingTopologySpreadConstraint,
+      &kScaleDownBinPack,
   };
   return {kTable.begin(), kTable.size()};
 }

@@ -19,9 +19,11 @@ TEST_CASE("plugins are there by name, each with one way to make it and something
     if (entry->args != nullptr) CHECK(entry->args->kind() == std::string(entry->name) + "Args");
   }
   for (const std::string_view name :
-       {"HighNodeUtilization", "LowNodeUtilization", "PodLifeTime", "RemoveDuplicates", "RemoveFailedPods",
-        "RemovePodsHavingTooManyRestarts", "RemovePodsViolatingInterPodAntiAffinity",
-        "RemovePodsViolatingNodeAffinity", "RemovePodsViolatingNodeTaints"}) {
+       {"CustomPriority", "FragmentationAware", "ScaleDownBinPack",
+        "RemovePodsViolatingTopologySpreadConstraint", "HighNodeUtilization", "LowNodeUtilization",
+        "PodLifeTime", "RemoveDuplicates", "RemoveFailedPods", "RemovePodsHavingTooManyRestarts",
+        "RemovePodsViolatingInterPodAntiAffinity", "RemovePodsViolatingNodeAffinity",
+        "RemovePodsViolatingNodeTaints"}) {
     INFO(name);
     CHECK(find_plugin(table, name) != nullptr);
   }
