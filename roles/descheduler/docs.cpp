@@ -6,9 +6,9 @@
 #include <iterator>
 
 #include "config/config.hpp"
-#include "passes/report.hpp"
 #include "koord/api/schema/docs.hpp"
 #include "koord/api/schema/kind.hpp"
+#include "passes/report.hpp"
 
 namespace koord::descheduler {
 

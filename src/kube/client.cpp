@@ -316,8 +316,8 @@ Task<Result<>> Client::evict(ObjectKey pod, DeleteOptions options) {
   json.member("name", pod.name).member_if("namespace", pod.ns).end_object().key("deleteOptions");
   append_delete_options(json, options);
   json.end_object();
-  return nothing_of(perform(
-      with_body("POST", pod_target(pod, "eviction"), std::move(body), std::move(options.may_go)), 0));
+  return nothing_of(
+      perform(with_body("POST", pod_target(pod, "eviction"), std::move(body), std::move(options.may_go)), 0));
 }
 
 }  // namespace koord::kube

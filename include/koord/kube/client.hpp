@@ -59,7 +59,7 @@ struct PatchOptions {
 struct DeleteOptions {
   std::string uid, resource_version;  // preconditions; empty: none
   std::optional<std::int64_t> grace_period_seconds;
-  std::string propagation_policy;  // "Background", "Foreground", "Orphan"; empty: the kind's default
+  std::string propagation_policy;         // "Background", "Foreground", "Orphan"; empty: the kind's default
   std::optional<bool> orphan_dependents;  // of old clients, instead of it
   std::vector<std::string> dry_run;       // "All": nothing is changed
   MayGo may_go = {};

@@ -28,8 +28,8 @@ class Controller {
   struct Parts {
     Clock& clock;
     Logger log;
-    kube::Client& client;
     kube::InformerSet& informers;
+    kube::Client& client;
     kube::EventRecorder* events = nullptr;
     std::function<bool()> may_write;
     std::function<std::string(const api::Pod&)> why_not;  // why a pod may not be evicted; empty: it may

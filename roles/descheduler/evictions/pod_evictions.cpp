@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "koord/api/koordinator/descheduling.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/base/log.hpp"
@@ -103,12 +104,12 @@ Task<Result<>> PodEvictions::send(const api::Pod& pod, EvictionPolicy policy, co
   if (policy == EvictionPolicy::deletion)
     co_return co_await parts_.client.remove<api::Pod>(key_of(pod), std::move(request));
   const std::string asked = soft_eviction(options, parts_.clock.now());
-  const Symbol* const before = pod.metadata.annotations.find(kSoftEvictionAnnotation);
+  const Symbol* const before = pod.metadata.annotations.find(api::kSoftEvictionAnnotation);
   if (before != nullptr && is_asked(before->view(), asked)) co_return Result<>();
   std::string body;
   json::Writer json(body);
   json.begin_object().key("metadata").begin_object().member("uid", pod.metadata.uid);
-  json.key("annotations").begin_object().member(kSoftEvictionAnnotation, asked);
+  json.key("annotations").begin_object().member(api::kSoftEvictionAnnotation, asked);
   json.end_object().end_object().end_object();
   kube::PatchOptions patch;
   patch.may_go = parts_.may_write;

@@ -29,10 +29,6 @@ enum class EvictionPolicy : std::uint8_t {
 std::optional<EvictionPolicy> eviction_policy(std::string_view name);
 std::string_view name_of(EvictionPolicy policy);
 
-/// A pod's, and a PodMigrationJob's: which policy to use instead of the configuration's.
-inline constexpr std::string_view kEvictPolicyLabel = "koordinator.sh/evict-policy";
-inline constexpr std::string_view kSoftEvictionAnnotation = "scheduling.koordinator.sh/soft-eviction";
-
 /// Belongs to the role's strand.
 class PodEvictions {
  public:

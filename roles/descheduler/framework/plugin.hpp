@@ -13,7 +13,7 @@
 namespace koord {
 class Logger;
 class TaskGroup;
-}
+}  // namespace koord
 
 namespace koord::descheduler {
 

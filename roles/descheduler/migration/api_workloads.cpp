@@ -178,7 +178,7 @@ Task<Result<std::string>> ApiWorkloads::plural_of(std::string api_version, std::
         const std::string name(json::text_at(each, "name"));
         if (name.find('/') != std::string::npos || !is_plain(name)) continue;
         for (const json::Value& other : resources->elements())
-          if (json::text_at(other, "name") == name + "/scale") plural = name;
+          if (json::text_at(other, "name") == fmt::format("{}/scale", name)) plural = name;
       }
   } else if (response.error().code() != Code::not_found) {
     co_return response.error();

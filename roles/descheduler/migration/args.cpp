@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "framework/plugin_table.hpp"
 #include "koord/api/rules/selector.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/schema/table.hpp"
+#include "koord/base/parse_float.hpp"
 #include "koord/base/text.hpp"
 #include "koord/json/value.hpp"
 
@@ -44,15 +44,6 @@ void check_share(const std::optional<api::IntOrString>& share, std::string_view 
   if (const auto scaled = share->scaled(100, true); !scaled)
     errors.invalid(path, quote(share->to_string()),
                    fmt::format("{} is invalid, err: {} ", name, scaled.error().message()));
-}
-
-/// Go's ParseFloat, of what people write.
-std::optional<double> number(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 }  // namespace
@@ -111,9 +102,9 @@ void MigrationControllerArgs::validate(const std::string& path, FieldErrors& err
   for (const auto& [name, limiter] : object_limiters) {
     const std::string here = fmt::format("{}[{}]", at("objectLimiters"), name.view());
     if (limiter.duration && limiter.duration->value.count() < 0)
-      errors.invalid(here + ".duration", quote(limiter.duration->to_string()),
+      errors.invalid(fmt::format("{}.duration", here), quote(limiter.duration->to_string()),
                      "duration should be positive or zero");
-    check_share(limiter.max_migrating, "maxMigrating", here + ".maxMigrating", errors);
+    check_share(limiter.max_migrating, "maxMigrating", fmt::format("{}.maxMigrating", here), errors);
   }
 }
 
@@ -125,7 +116,7 @@ double MigrationControllerArgs::qps() const {
   if (evict_qps.text.empty()) return 0;
   const auto value = json::parse(evict_qps.text);
   if (!value) return 0;
-  if (value->is_string()) return number(value->text()).value_or(0);
+  if (value->is_string()) return parse_float(value->text()).value_or(0);
   return value->to_double().value_or(0);
 }
 

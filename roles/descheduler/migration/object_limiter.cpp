@@ -11,7 +11,7 @@ WallTime ObjectLimits::next(const std::string& key, std::int64_t most, WallTime 
   if (it == taken_.end() || most <= 0 || duration_.count() <= 0) return now;
   const double each = static_cast<double>(duration_.count()) / static_cast<double>(most);  // ns a token
   double tokens = burst_;
-  WallTime last = it->second.front();
+  WallTime last = *it->second.begin();
   const auto refill = [&](WallTime at) {
     tokens = std::min(burst_, tokens + static_cast<double>((at - last).count()) / each);
     last = at;
@@ -28,15 +28,14 @@ WallTime ObjectLimits::next(const std::string& key, std::int64_t most, WallTime 
 
 void ObjectLimits::take(const std::string& key, WallTime at) {
   if (key.empty() || duration_.count() <= 0) return;
-  std::deque<WallTime>& times = taken_[key];
-  times.insert(std::ranges::upper_bound(times, at), at);
+  taken_[key].insert(at);
 }
 
 void ObjectLimits::forget_before(WallTime now) {
   const WallTime oldest = now - duration_ - duration_ / 2;
   for (auto each = taken_.begin(); each != taken_.end();) {
-    std::deque<WallTime>& times = each->second;
-    while (!times.empty() && times.front() <= oldest) times.pop_front();
+    std::multiset<WallTime>& times = each->second;
+    times.erase(times.begin(), times.upper_bound(oldest));
     each = times.empty() ? taken_.erase(each) : std::next(each);
   }
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -31,7 +31,7 @@ class ObjectLimits {
  private:
   nanoseconds duration_;
   double burst_;
-  std::unordered_map<std::string, std::deque<WallTime>> taken_;
+  std::unordered_map<std::string, std::multiset<WallTime>> taken_;
 };
 
 }  // namespace koord::descheduler::migration

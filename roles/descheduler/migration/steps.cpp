@@ -26,8 +26,8 @@ bool has_passed(const api::PodMigrationJob& job) {
 
 /// The pod's own policy, else the job's, where there is one of that name; else the configuration's.
 EvictionPolicy policy_of(const api::Pod& pod, const api::PodMigrationJob& job, EvictionPolicy otherwise) {
-  std::string_view name = api::value_or(pod.metadata.labels, kEvictPolicyLabel);
-  if (name.empty()) name = api::value_or(job.metadata.labels, kEvictPolicyLabel);
+  std::string_view name = api::value_or(pod.metadata.labels, api::kEvictPolicyLabel);
+  if (name.empty()) name = api::value_or(job.metadata.labels, api::kEvictPolicyLabel);
   return eviction_policy(name).value_or(otherwise);
 }
 

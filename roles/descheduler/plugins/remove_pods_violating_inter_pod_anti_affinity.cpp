@@ -79,7 +79,8 @@ class Group {
   std::string place_of(const api::Pod& pod, const Snapshot& snapshot) const {
     const NodeView* const node = snapshot.node(pod.spec.node_name.view());
     const Symbol* const value = node != nullptr ? node->node->metadata.labels.find(key_) : nullptr;
-    return value != nullptr ? "=" + std::string(value->view()) : "/" + pod.spec.node_name.str();
+    return value != nullptr ? fmt::format("={}", value->view())
+                            : fmt::format("/{}", pod.spec.node_name.view());
   }
 
   api::Selector selector_;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "koord/api/koordinator/quota.hpp"
 #include "koord/api/rules/selector.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/base/parse_float.hpp"
 
 namespace koord::manager {
 namespace {
@@ -32,14 +32,6 @@ bool is_ready(const api::Node& node) {
 }
 
 bool is_closed(const api::Node& node) { return node.spec.unschedulable || !is_ready(node); }
-
-std::optional<double> number(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 }  // namespace
 
@@ -66,7 +58,7 @@ api::Quantity scaled(const api::Quantity& amount, std::string_view resource, dou
 
 void apply_ratio(const api::ElasticQuotaProfileSpec& spec, ProfileTotals& totals) {
   if (!spec.resource_ratio) return;
-  const std::optional<double> said = number(*spec.resource_ratio);
+  const std::optional<double> said = parse_float(*spec.resource_ratio);
   const double ratio = said && *said > 0 && *said <= 1 ? *said : 1;
   for (api::ResourceList* list : {&totals.total, &totals.unschedulable}) {
     api::ResourceList part;

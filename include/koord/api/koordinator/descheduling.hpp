@@ -1,4 +1,4 @@
-// What pods say to the descheduler: annotations.
+// What pods say to the descheduler, and are told by it: annotations and labels.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,9 @@ std::int32_t eviction_cost(const SymbolMap& annotations);
 /// The same of Kubernetes' own: which pods of a ReplicaSet go first when it shrinks.
 inline constexpr std::string_view kDeletionCostAnnotation = "controller.kubernetes.io/pod-deletion-cost";
 std::int32_t deletion_cost(const SymbolMap& annotations);
+/// A pod's, and a PodMigrationJob's: how the pod is to be asked to go ("Eviction", "Delete", "SoftEviction").
+inline constexpr std::string_view kEvictPolicyLabel = "koordinator.sh/evict-policy";
+/// Asks whoever owns the pod to let it go: JSON with timestamp, deleteOptions, initiator and reason.
+inline constexpr std::string_view kSoftEvictionAnnotation = "scheduling.koordinator.sh/soft-eviction";
 
 }  // namespace koord::api

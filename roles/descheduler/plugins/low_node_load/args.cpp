@@ -172,8 +172,8 @@ void LowNodeLoadArgs::validate(const std::string& path, api::FieldErrors& errors
   if (node_metric_expiration_seconds && *node_metric_expiration_seconds <= 0)
     top.invalid("nodeMetricExpirationSeconds", *node_metric_expiration_seconds,
                 "nodeMetricExpiredSeconds should be a positive value");
-  check_namespaces(evictable_namespaces, path.empty() ? "evictableNamespaces" : path + ".evictableNamespaces",
-                   errors);
+  check_namespaces(evictable_namespaces,
+                   fmt::format("{}{}evictableNamespaces", path, path.empty() ? "" : "."), errors);
   for (std::size_t i = 0; i < pod_selectors.size(); ++i)
     top.check_selector(pod_selectors[i].selector, fmt::format("podSelectors[{}].selector", i));
   if (detector_cache_timeout && detector_cache_timeout->value <= nanoseconds::zero())

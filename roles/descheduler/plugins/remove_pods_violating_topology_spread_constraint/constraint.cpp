@@ -40,13 +40,13 @@ Result<Constraint> Constraint::make(const api::TopologySpreadConstraint& asked, 
     part.node_selector = pod.spec.node_selector;
     if (pod.spec.affinity && pod.spec.affinity->node_affinity)
       part.affinity.ensure().node_affinity.ensure().required = pod.spec.affinity->node_affinity->required;
-    made.name_ += "|" + api::encode(part);
+    made.name_ += fmt::format("|{}", api::encode(part));
   }
   if (asked.node_taints_policy.view() == kHonor) {
     made.tolerations_ = pod.spec.tolerations;
     api::PodSpec part;
     part.tolerations = pod.spec.tolerations;
-    made.name_ += "|" + api::encode(part);
+    made.name_ += fmt::format("|{}", api::encode(part));
   }
   return made;
 }

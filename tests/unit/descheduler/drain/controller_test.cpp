@@ -217,8 +217,8 @@ struct Process {
   BasicPlacement placement;
   Controller controller{{.clock = loop.clock,
                          .log = log,
-                         .client = api,
                          .informers = informers,
+                         .client = api,
                          .may_write = [this] { return leads; },
                          .why_not = [](const api::Pod&) { return std::string(); },
                          .placement = placement}};

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "koord/api/koordinator/descheduling.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/client.hpp"
@@ -150,7 +151,7 @@ TEST_CASE("a soft eviction is asked for once for a reason") {
   Rig rig;
   CHECK(rig.ask(EvictionPolicy::soft_eviction) == "ok");
   auto asked = std::make_shared<api::Pod>(*rig.pod);
-  asked->metadata.annotations[kSoftEvictionAnnotation] =
+  asked->metadata.annotations[api::kSoftEvictionAnnotation] =
       Symbol(R"({"timestamp":"2020-01-01T00:00:00Z","initiator":"LowNodeLoad","reason":"hot"})");
   rig.pod = asked;
   CHECK(rig.ask(EvictionPolicy::soft_eviction) == "ok");
