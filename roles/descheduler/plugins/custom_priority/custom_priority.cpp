@@ -185,6 +185,7 @@ class CustomPriority final : public Plugin {
     }
     std::ranges::stable_sort(keyed, {}, [](const auto& each) { return each.first; });
     std::vector<PodPtr> pods;
+    pods.reserve(keyed.size());
     for (auto& [key, pod] : keyed) pods.push_back(std::move(pod));
     return pods;
   }

@@ -64,6 +64,11 @@ TEST_CASE("the pod goes without which a node's resources are asked for most even
        {n1, n2},
        {"pod1 node1 cpu=5000 memory=500"}},
       {"the one", "pod1", usual, {n1}, {"pod1 node1 cpu=2500 memory=500"}},
+      {"of two alike the first",
+       "a",
+       usual,
+       {n1},
+       {"a node1 cpu=1000 memory=0", "b node1 cpu=1000 memory=0"}},
       {"a dry run", "", usual + R"(,"dryRun":true)", {n1}, {"pod1 node1 cpu=2500 memory=500"}},
   };
   for (const Row& row : rows) {

@@ -78,6 +78,13 @@ TEST_CASE("a pod goes once, though it breaks both kinds of affinity") {
              world) == "p1");
 }
 
+TEST_CASE("a pod stays where it likes no other node better") {
+  CHECK(gone(kRemovePodsViolatingNodeAffinity, kPreferred, {{"a", "b"}, {"p1 a" + kLikes}}).empty());
+  CHECK(gone(kRemovePodsViolatingNodeAffinity, kPreferred,
+             {{"a label:k=yes", "b label:k=yes"}, {"p1 a" + kLikes}})
+            .empty());
+}
+
 TEST_CASE("a pod stays while the node that it prefers is full") {
   const std::vector<std::string> nodes = {"with label:k=yes cpu=100", "without"};
   CHECK(gone(kRemovePodsViolatingNodeAffinity, kPreferred, {nodes, {"p1 without" + kLikes}}) == "p1");
