@@ -3,11 +3,17 @@
 
 #include <array>
 
+#include "drain/gate.hpp"
+
 namespace koord::descheduler {
 
 namespace {
 
 using runtime::Right;
+
+constexpr Right drains(std::string_view group, std::string_view resource, std::string_view verbs) {
+  return {group, resource, verbs, {}, {}, kDrainGate};
+}
 
 constexpr std::array kMine = {
     // What a pass is made on.
@@ -23,9 +29,9 @@ constexpr std::array kMine = {
     Right{"", "pods", "delete patch"},
     // The MigrationController's: jobs and their reservations, a pod whole as it is reserved for, and what
     // stands behind pods. Kinds that have a scale and are none of these need a right of their own.
-    Right{"scheduling.koordinator.sh", "podmigrationjobs", "create delete get list patch watch"},
+    Right{"scheduling.koordinator.sh", "podmigrationjobs", "create delete list patch watch"},
     Right{"scheduling.koordinator.sh", "podmigrationjobs/status", "patch"},
-    Right{"scheduling.koordinator.sh", "reservations", "create delete get list patch watch"},
+    Right{"scheduling.koordinator.sh", "reservations", "create delete get list watch"},
     Right{"", "pods", "get"},
     Right{"", "replicationcontrollers", "list watch"},
     Right{"apps", "deployments", "list watch"},
@@ -33,12 +39,14 @@ constexpr std::array kMine = {
     Right{"apps", "statefulsets", "list watch"},
     Right{"apps.kruise.io", "clonesets/scale", "get"},
     Right{"apps.kruise.io", "statefulsets/scale", "get"},
-    // The plugin Drain: nodes are marked, room is made, jobs move pods.
+    // CustomPriority's autoCordon.
     Right{"", "nodes", "patch"},
-    Right{"scheduling.koordinator.sh", "drainnodegroups", "list watch delete"},
-    Right{"scheduling.koordinator.sh", "drainnodegroups/status", "patch"},
-    Right{"scheduling.koordinator.sh", "drainnodes", "list watch create patch delete"},
-    Right{"scheduling.koordinator.sh", "drainnodes/status", "patch"},
+    // The plugin Drain: nodes are marked, room is made, jobs move pods.
+    drains("", "nodes", "patch"),
+    drains("scheduling.koordinator.sh", "drainnodegroups", "list watch delete"),
+    drains("scheduling.koordinator.sh", "drainnodegroups/status", "patch"),
+    drains("scheduling.koordinator.sh", "drainnodes", "list watch create patch delete"),
+    drains("scheduling.koordinator.sh", "drainnodes/status", "patch"),
 };
 
 constexpr auto kRights = runtime::join_rights(runtime::election_rights("koord-descheduler"),

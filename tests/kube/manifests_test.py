@@ -364,7 +364,7 @@ class Manifests(unittest.TestCase):
             wait_for(f"{verb}: the rights", lambda: all(self.allowed(account, verb_of, "pods", part) == (verb == "apply") for account, verb_of, part in (
                 ("koordlet", "create", "eviction"), ("koord-manager", "patch", ""), ("koord-manager", "get", ""))))
 
-        self.assertEqual(sorted(os.listdir(GATES)), ["ColocationProfileController.yaml", "DRADeviceTaintRules.yaml", "DRAExtendedResource.yaml", "DevicePluginAdaption.yaml", "EnablePodEnhancedValidator.yaml",
+        self.assertEqual(sorted(os.listdir(GATES)), ["ColocationProfileController.yaml", "DRADeviceTaintRules.yaml", "DRAExtendedResource.yaml", "DevicePluginAdaption.yaml", "Drain.yaml", "EnablePodEnhancedValidator.yaml",
                                                      "EnableQuotaAdmission.yaml", "GangScheduling.yaml",
                                                      "enable-network-topology-manager.yaml", "only-evict-by-api.yaml"])
         late = schedulers.pod("late-profile", "nobody")

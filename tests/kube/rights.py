@@ -85,7 +85,9 @@ RARE = {
     ("koord-descheduler", "scheduling.koordinator.sh", "podmigrationjobs", "delete"): "a job that is over for long enough",
     ("koord-descheduler", "", "persistentvolumeclaims", "list"): "DefaultEvictor with storage classes that are protected",
     ("koord-descheduler", "", "persistentvolumeclaims", "watch"): "the same",
+    ("koord-descheduler", "", "nodes", "patch"): "CustomPriority with autoCordon",
     ("koord-descheduler", "", "pods", "delete"): "the evictionPolicy Delete",
     ("koord-descheduler", "", "pods", "patch"): "the evictionPolicy SoftEviction",
+    ("koord-descheduler", "scheduling.koordinator.sh", "reservations", "get"): "a reservation that is there already: is it the job's?",
     ("koordlet", "events.k8s.io", "events", "patch"): "an event that comes again",
 }

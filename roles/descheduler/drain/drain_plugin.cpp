@@ -4,8 +4,10 @@
 #include <string>
 
 #include "drain/controller.hpp"
+#include "drain/gate.hpp"
 #include "evictions/evictable.hpp"
 #include "framework/plugin_table.hpp"
+#include "koord/base/feature_gate.hpp"
 
 namespace koord::descheduler {
 
@@ -46,6 +48,10 @@ class Drain final : public Plugin {
 };
 
 Result<std::unique_ptr<Plugin>> make(const Args&, PluginContext& context) {
+  if (!context.gates.enabled(kDrainGate))
+    return Error(Code::invalid,
+                 "the plugin Drain needs --feature-gates=Drain=true, and the rights of "
+                 "packaging/manifests-gates/Drain.yaml");
   // A configuration is being checked: there is no cluster.
   if (context.client == nullptr) return std::unique_ptr<Plugin>(std::make_unique<Plugin>());
   return std::unique_ptr<Plugin>(std::make_unique<Drain>(context));

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "drain/gate.hpp"
 #include "koord/runtime/component_flags.hpp"
 #include "koord/runtime/config.hpp"
 #include "koord/runtime/serving.hpp"
@@ -43,6 +44,10 @@ constexpr FeatureGate kGates[] = {
      .enabled = false,
      .stage = Stage::beta,
      .help = "Reservations of MigrationController name no volume claims of the pod's."},
+    {.name = kDrainGate,
+     .enabled = false,
+     .stage = Stage::alpha,
+     .help = "The plugin Drain may be enabled: DrainNodeGroups and DrainNodes are gone on with."},
 };
 
 }  // namespace
