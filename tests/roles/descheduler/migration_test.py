@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,6 +32,24 @@ profiles:
 - name: second
   plugins: {{}}
 """
+
+METRICS = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics"
+# One pass: a report that does not change would have more pods go with each.
+BALANCE = CONFIG.replace("deschedulingInterval: 1s", "deschedulingInterval: 0s").replace(
+    "    deschedule: {{enabled: [{{name: RemovePodsViolatingNodeTaints}}]}}\n", """\
+    balance: {{enabled: [{{name: LowNodeLoad}}]}}
+  pluginConfig:
+  - name: LowNodeLoad
+    args:
+      lowThresholds: {{cpu: 45}}
+      highThresholds: {{cpu: 75}}
+      anomalyCondition: {{consecutiveAbnormalities: 1}}
+""")
+
+
+def millicores(text):
+    """Of a quantity of CPU."""
+    return int(text[:-1]) if text.endswith("m") else 1000 * int(text)
 
 
 class Migrations(unittest.TestCase):
@@ -120,6 +139,34 @@ class Migrations(unittest.TestCase):
         self.assertEqual(annotations["koordinator.sh/evict-trigger"], "RemovePodsViolatingNodeTaints")
         self.assertNotEqual(made["status"]["nodeName"], node)
         wait_for("all are ready", lambda: len([pod for pod in self.pods() if self.is_ready(pod)]) == 6)
+
+    def report(self, node, percent, pods=(), each=0):
+        """A node's NodeMetric: so much of its CPU is used, `each` of it by each of the pods."""
+        cpus = millicores(self.request("GET", f"/api/v1/nodes/{node}")["status"]["allocatable"]["cpu"])
+        usage = lambda part: {"resources": {"cpu": f"{cpus * part // 100}m", "memory": "1Mi"}}  # noqa: E731
+        self.request("POST", METRICS, {"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeMetric", "metadata": {"name": node}})
+        self.request("PATCH", f"{METRICS}/{node}/status", {"status": {
+            "updateTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "nodeMetric": {"nodeUsage": usage(percent), "systemUsage": usage(percent - each * len(pods))},
+            "podsMetric": [{"namespace": "default", "name": pod["metadata"]["name"], "podUsage": usage(each)} for pod in pods]}})
+
+    def test_a_hot_node_is_relieved_through_a_reservation(self):
+        hot = self.nodes[0]
+        there = [pod for pod in self.pods() if pod["spec"]["nodeName"] == hot]
+        self.assertGreater(len(there), 0)
+        self.report(hot, 90, there, 20)
+        for node in self.nodes[1:]:
+            self.report(node, 10)
+        self.start(BALANCE)
+        wait_for("a job ends", lambda: [job for job in self.api.list(JOBS) if job.get("status", {}).get("phase") in ("Succeeded", "Failed")])
+        [job] = self.api.list(JOBS)  # one is enough
+        self.assertEqual(job["status"]["phase"], "Succeeded", job["status"])
+        self.assertEqual(job["metadata"]["annotations"]["koordinator.sh/evict-trigger"], "LowNodeLoad")
+        self.assertEqual(job["metadata"]["annotations"]["koordinator.sh/evict-reason"],
+                         "node is overutilized, node cpu usage(90.00%)>threshold(75.00%)")
+        self.assertIn(job["spec"]["podRef"]["name"], [pod["metadata"]["name"] for pod in there])
+        self.assertNotEqual(job["status"]["nodeName"], hot)
+        self.assertEqual(len([pod for pod in self.pods() if pod["spec"].get("nodeName") == hot]), len(there) - 1)
 
     def test_a_pod_that_must_stay_fails_the_job(self):
         self.start()
