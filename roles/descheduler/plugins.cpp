@@ -1,7 +1,6 @@
 // The descheduler's plugins and evictors. A new one is a folder under plugins/, its row here, a test and a
 // line in README.md.
 #include <algorithm>
-#include <initializer_list>
 
 #include "framework/plugin_table.hpp"
 
@@ -28,7 +27,7 @@ extern const PluginEntry kRemovePodsViolatingTopologySpreadConstraint;
 extern const PluginEntry kScaleDownBinPack;
 
 PluginTable plugin_table() {
-  static constexpr std::initializer_list<const PluginEntry*> kTable = {
+  static constexpr const PluginEntry* kTable[] = {
       &kCustomPriority,
       &kDefaultEvictor,
       &kDrain,
@@ -47,7 +46,7 @@ PluginTable plugin_table() {
       &kRemovePodsViolatingTopologySpreadConstraint,
       &kScaleDownBinPack,
   };
-  return {kTable.begin(), kTable.size()};
+  return kTable;
 }
 
 // clang-format on

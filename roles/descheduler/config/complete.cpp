@@ -18,7 +18,7 @@ namespace {
 
 /// Koordinator's own plugins, whose arguments carry their kind or none; of the others it is not looked at.
 constexpr std::array<std::string_view, 5> kKoordinators = {
-    kMigrationController, "LowNodeLoad", "CustomPriority", "FragmentationAware", "ScaleDownBinPack"};
+    kMigrationControllerName, "LowNodeLoad", "CustomPriority", "FragmentationAware", "ScaleDownBinPack"};
 
 Result<std::string> without_kind(const std::string& text) {
   KOORD_TRY(document, json::parse(text));
@@ -37,7 +37,7 @@ Result<> decode(const ArgsType& type, const PluginConfig& entry, void* args) {
 
 Result<> complete(ProfileConfig& profile, const std::string& path, PluginTable table) {
   Plugins plugins;
-  plugins.evict.enabled = plugins.filter.enabled = {{std::string(kMigrationController)}};
+  plugins.evict.enabled = plugins.filter.enabled = {{std::string(kMigrationControllerName)}};
   std::set<std::string> enabled;
   for (const ExtensionPoint& point : extension_points()) {
     PluginSet& set = plugins.*point.configured;

@@ -71,7 +71,7 @@ struct ExtensionPoint {
 std::span<const ExtensionPoint> extension_points();
 
 /// The plugin that evicts and filters where a profile says nothing else.
-inline constexpr std::string_view kMigrationController = "MigrationController";
+inline constexpr std::string_view kMigrationControllerName = "MigrationController";
 /// The plain port, of health checks and metrics alike.
 inline constexpr std::string_view kDefaultBindAddress = "0.0.0.0:10251";
 

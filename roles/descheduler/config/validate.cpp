@@ -98,7 +98,7 @@ void validate_profile(const ProfileConfig& profile, const std::string& path, Plu
                              names(table, nullptr)));
     // Of plugins that nobody asks the original does not look at what they are told, but of its own evictor.
     else if (row->args != nullptr && entry.decoded &&
-             (entry.name == kMigrationController || is_enabled(*profile.plugins, entry.name)))
+             (entry.name == kMigrationControllerName || is_enabled(*profile.plugins, entry.name)))
       row->args->validate(entry.decoded.get(), fmt::format("{}.args", at), errors);
   }
   validate_plugins(*profile.plugins, fmt::format("{}.plugins", path), table, errors);

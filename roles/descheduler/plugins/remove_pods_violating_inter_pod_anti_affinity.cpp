@@ -1,5 +1,7 @@
 // RemovePodsViolatingInterPodAntiAffinity: pods that are where their required anti-affinity does not want
 // them beside others, the least important first.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
