@@ -12,7 +12,8 @@ namespace koord::cel {
 
 /// What one pattern of an expression may take, in bytes.
 inline constexpr std::size_t kPatternMemory = std::size_t{1024} * 1024;
-/// Instructions of all patterns that are literals of one expression: compiling them takes about half a microsecond each.
+/// Instructions of all patterns that are literals of one expression: compiling them takes about half a
+/// microsecond each.
 inline constexpr std::size_t kMostInstructions = 50'000;
 
 /// find, findAll (at most `most`, all if it is negative), matches.
