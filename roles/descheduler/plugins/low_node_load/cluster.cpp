@@ -28,14 +28,6 @@ std::int64_t amount(const api::ResourceList& all, std::string_view resource) {
   return quantity != nullptr ? amount(*quantity, resource) : 0;
 }
 
-/// Adds up before it rounds: many pods use less than a unit.
-struct Sum {
-  api::Quantity all = {};
-  void add(const api::ResourceList& of, std::string_view resource) {
-    if (const api::Quantity* const quantity = of.find(resource)) all += *quantity;
-  }
-};
-
 Amounts capacity_of(const api::Node& node, const Thresholds& thresholds) {
   // A text that cannot be read says nothing, as for Koordinator.
   const auto raw =
@@ -69,12 +61,22 @@ NodeLoad load_of(const NodeView& node, const api::NodeMetricStatus& status, cons
     reported.emplace_back(Names{pod.namespace_.view(), pod.name}, &pod.pod_usage.resources);
   std::ranges::stable_sort(reported, {}, &PodUsage::first);
 
-  std::vector<Sum> used(count), prod(count);
+  // Sums are rounded at the end: many pods use less than a unit. Of each report what it says of each
+  // resource; nullptr: nothing.
+  std::vector<const api::Quantity*> said(reported.size() * count);
+  std::vector<api::Quantity> used(count), prod(count);
   for (std::size_t r = 0; r < count; ++r) {
     const std::string_view resource = thresholds.resources[r].view();
-    used[r].add(status.node_metric->system_usage.resources, resource);
-    for (const auto& [pod, usage] : reported) used[r].add(*usage, resource);
+    if (resource == "pods") continue;
+    const api::Quantity* const system = status.node_metric->system_usage.resources.find(resource);
+    if (system != nullptr) used[r] += *system;
+    for (std::size_t i = 0; i < reported.size(); ++i) {
+      const api::Quantity* const quantity = reported[i].second->find(resource);
+      said[i * count + r] = quantity;
+      if (quantity != nullptr) used[r] += *quantity;
+    }
   }
+  load.pods.reserve(node.pods.size());
   std::int64_t pods = 0, prod_pods = 0;
   for (const PodPtr& pod : node.pods) {
     if (has_ended(*pod)) continue;
@@ -85,17 +87,17 @@ NodeLoad load_of(const NodeView& node, const api::NodeMetricStatus& status, cons
     const auto found = std::ranges::lower_bound(reported, name, {}, &PodUsage::first);
     if (found == reported.end() || found->first != name) continue;
     Amounts& usage = each.usage.emplace(count);
+    const auto* const its = &said[static_cast<std::size_t>(found - reported.begin()) * count];
     for (std::size_t r = 0; r < count; ++r) {
-      const std::string_view resource = thresholds.resources[r].view();
-      if (resource == "pods") continue;
-      usage[r] = amount(*found->second, resource);
-      if (each.prod) prod[r].add(*found->second, resource);
+      if (its[r] == nullptr) continue;
+      usage[r] = amount(*its[r], thresholds.resources[r].view());
+      if (each.prod) prod[r] += *its[r];
     }
   }
   for (std::size_t r = 0; r < count; ++r) {
     const std::string_view resource = thresholds.resources[r].view();
-    load.usage[r] = resource == "pods" ? pods : amount(used[r].all, resource);
-    load.prod_usage[r] = resource == "pods" ? prod_pods : amount(prod[r].all, resource);
+    load.usage[r] = resource == "pods" ? pods : amount(used[r], resource);
+    load.prod_usage[r] = resource == "pods" ? prod_pods : amount(prod[r], resource);
   }
   return load;
 }
