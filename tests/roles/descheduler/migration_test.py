@@ -52,7 +52,9 @@ def millicores(text):
     return int(text[:-1]) if text.endswith("m") else 1000 * int(text)
 
 
-class Migrations(unittest.TestCase):
+class World(unittest.TestCase):
+    """Three nodes, koord's scheduler, and a Deployment of six pods that run."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="koord-migration.")
         self.addCleanup(folder.cleanup)
@@ -94,6 +96,8 @@ class Migrations(unittest.TestCase):
     def phase(self, name):
         return self.request("GET", f"{JOBS}/{name}").get("status", {}).get("phase")
 
+
+class Migrations(World):
     def test_a_pod_is_moved_through_a_reservation(self):
         self.start()
         old = self.pods()[0]
