@@ -13,7 +13,13 @@ from descheduler_test import Descheduler  # noqa: E402
 from sandbox import wait_for  # noqa: E402
 
 GROUP = "/apis/scheduling.koordinator.sh/v1alpha1"
-CONFIG = migration_test.CONFIG.replace("RemovePodsViolatingNodeTaints", "Drain")
+# Of a workload as many pods may go as are on a node, without five minutes for each two.
+CONFIG = migration_test.CONFIG.replace("RemovePodsViolatingNodeTaints", "Drain").replace("- name: second\n", """\
+  pluginConfig:
+  - name: MigrationController
+    args: {{objectLimiters: {{workload: {{duration: 0s}}}}}}
+- name: second
+""")
 
 
 class Drains(migration_test.World):
@@ -34,7 +40,10 @@ class Drains(migration_test.World):
         self.request("POST", f"{GROUP}/drainnodes", {"metadata": {"name": "empty"}, "spec": {
             "nodeName": node, "confirmState": "Confirmed", "cordonPolicy": {"mode": "Taint"},
             "migrationPolicy": {"mode": "MigrateDirectly"}}})
-        wait_for("the drain ends", lambda: self.drain("empty").get("status", {}).get("phase") in ("Complete", "Aborted"), 120)
+        try:
+            wait_for("the drain ends", lambda: self.drain("empty").get("status", {}).get("phase") in ("Complete", "Aborted"), 60)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.drain('empty')['status']}\n{self.running[-1].output()[-4000:]}") from error
         status = self.drain("empty")["status"]
         self.assertEqual(status["phase"], "Complete", status)
         self.assertEqual(self.there(node), [])
