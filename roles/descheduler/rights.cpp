@@ -29,9 +29,9 @@ constexpr std::array kMine = {
     Right{"", "pods", "delete patch"},
     // The MigrationController's: jobs and their reservations, a pod whole as it is reserved for, and what
     // stands behind pods. Kinds that have a scale and are none of these need a right of their own.
-    Right{"scheduling.koordinator.sh", "podmigrationjobs", "create delete list patch watch"},
+    Right{"scheduling.koordinator.sh", "podmigrationjobs", "create delete get list patch watch"},
     Right{"scheduling.koordinator.sh", "podmigrationjobs/status", "patch"},
-    Right{"scheduling.koordinator.sh", "reservations", "create delete get list watch"},
+    Right{"scheduling.koordinator.sh", "reservations", "create delete get list patch watch"},
     Right{"", "pods", "get"},
     Right{"", "replicationcontrollers", "list watch"},
     Right{"apps", "deployments", "list watch"},

@@ -88,6 +88,8 @@ RARE = {
     ("koord-descheduler", "", "nodes", "patch"): "CustomPriority with autoCordon",
     ("koord-descheduler", "", "pods", "delete"): "the evictionPolicy Delete",
     ("koord-descheduler", "", "pods", "patch"): "the evictionPolicy SoftEviction",
+    ("koord-descheduler", "scheduling.koordinator.sh", "podmigrationjobs", "get"): "after a write that conflicted: what it is by now",
+    ("koord-descheduler", "scheduling.koordinator.sh", "reservations", "patch"): "a user's reservation that has no place in the order",
     ("koord-descheduler", "scheduling.koordinator.sh", "reservations", "get"): "a reservation that is there already: is it the job's?",
     ("koordlet", "events.k8s.io", "events", "patch"): "an event that comes again",
 }

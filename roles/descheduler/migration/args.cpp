@@ -154,10 +154,6 @@ std::string_view MigrationControllerArgs::priority_class() const {
   return priority_threshold->name;
 }
 
-KOORD_SCHEMA(PriorityThreshold, ROW(value).doc("Pods of this priority and above stay."),
-             ROW(name).doc("Of a PriorityClass, whose value it is; where no value is given."));
-KOORD_SCHEMA(NamespaceChoice, ROW(include).doc("Pods of these alone may go."),
-             ROW(exclude).doc("Pods of these stay."));
 KOORD_SCHEMA(ObjectLimiter,
              ROW(duration).doc("The time in which so many may be evicted; absent or 0: no limit."),
              ROW(max_migrating)

@@ -13,23 +13,11 @@
 #include "koord/api/types/meta_v1/meta.hpp"
 #include "koord/api/values/int_or_string.hpp"
 #include "koord/scheduling/plugin/args.hpp"
+#include "plugins/choice.hpp"
 
 namespace koord::descheduler::migration {
 
 using api::FieldErrors;
-
-/// Of the two the value counts where both are given.
-struct PriorityThreshold {
-  std::optional<std::int32_t> value;
-  std::string name;  // of a PriorityClass, whose value it is
-  KOORD_STRUCT(PriorityThreshold);
-};
-
-/// One of the two at most.
-struct NamespaceChoice {
-  std::vector<std::string> include, exclude;
-  KOORD_STRUCT(NamespaceChoice);
-};
 
 /// So many evictions in so long of what is like (the pods of a workload, of a namespace).
 struct ObjectLimiter {

@@ -29,6 +29,8 @@ int order_of(api::KubeQos qos) {
 
 KOORD_SCHEMA(NamespaceChoice, ROW(include).doc("Only pods of these namespaces."),
              ROW(exclude).doc("No pods of these."));
+KOORD_SCHEMA(PriorityThreshold, ROW(value).doc("Pods of this priority and of higher ones stay."),
+             ROW(name).doc("Of a PriorityClass, whose value it is; where no value is given."));
 KOORD_SCHEMA(PodChoiceArgs, ROW(namespaces).doc("Whose pods are looked at; absent or empty: all."),
              ROW(label_selector).doc("Only pods with these labels; absent or empty: all."));
 

@@ -1,7 +1,9 @@
 // Which pods a plugin looks at: the arguments that most plugins share, and what they mean.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +19,13 @@ namespace koord::descheduler {
 struct NamespaceChoice {
   std::vector<std::string> include, exclude;
   KOORD_STRUCT(NamespaceChoice);
+};
+
+/// Pods of that priority and of higher ones stay; where both are given, the value counts.
+struct PriorityThreshold {
+  std::optional<std::int32_t> value;
+  std::string name;  // of a PriorityClass, whose value it is
+  KOORD_STRUCT(PriorityThreshold);
 };
 
 /// For ROW(pods).inlined().

@@ -11,7 +11,6 @@
 
 #include "framework/plugin_table.hpp"
 #include "koord/api/schema/table.hpp"
-#include "plugins/choice.hpp"
 
 namespace koord::descheduler::default_evictor {
 
@@ -63,8 +62,6 @@ void check_selector(const api::Box<api::LabelSelector>& selector, std::string_vi
 
 }  // namespace
 
-KOORD_SCHEMA(PriorityThreshold, ROW(value).doc("Pods of this priority and of higher ones stay."),
-             ROW(name).doc("The same by the name of a PriorityClass."));
 KOORD_SCHEMA(ProtectedStorageClass, ROW(name).required().doc("Of a StorageClass."));
 KOORD_SCHEMA(PodsWithPvcConfig,
              ROW(protected_storage_classes).doc("Only pods with claims of these are protected; all."));

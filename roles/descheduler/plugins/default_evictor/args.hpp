@@ -9,15 +9,9 @@
 #include "evictions/evictable.hpp"
 #include "koord/api/rules/field_errors.hpp"
 #include "koord/api/types/meta_v1/meta.hpp"
+#include "plugins/choice.hpp"
 
 namespace koord::descheduler::default_evictor {
-
-/// One of the two: pods of that priority and of higher ones stay.
-struct PriorityThreshold {
-  std::optional<std::int32_t> value;
-  std::string name;  // of a PriorityClass, whose value it is
-  KOORD_STRUCT(PriorityThreshold);
-};
 
 struct ProtectedStorageClass {
   std::string name;

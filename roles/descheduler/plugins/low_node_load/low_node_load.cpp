@@ -135,7 +135,7 @@ class LowNodeLoad final : public Plugin {
     std::vector<NodeLoad> loads =
         loads_of(nodes, pool.rules.thresholds, std::chrono::seconds(*args_.node_metric_expiration_seconds),
                  pass.snapshot().now(), [&](std::string_view node, std::string_view why) {
-                   pass.log().v(2, "LowNodeLoad leaves a node alone", kv("pool", pool.name), kv("node", node),
+                   pass.log().v(4, "LowNodeLoad leaves a node alone", kv("pool", pool.name), kv("node", node),
                                 kv("reason", why));
                  });
     PassMover mover(*this, pass);

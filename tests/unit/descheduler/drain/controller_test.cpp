@@ -20,6 +20,7 @@
 #include "koord/json/writer.hpp"
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
+#include "unit/descheduler/rights_check.hpp"
 
 namespace koord::descheduler::drain::test {
 namespace {
@@ -68,6 +69,7 @@ struct Server {
     told(path, "DELETED", json::to_text(last));
   }
   Result<net::Response> answer(const net::Request& request) {
+    CHECK(descheduler::test::lacking_right(request, "Drain") == "");
     std::string path = request.target.substr(0, request.target.find('?'));
     if (request.method == "GET") {
       if (request.target.find("sendInitialEvents") != std::string::npos)

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <catch2/catch.hpp>
 #include <functional>
 #include <map>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
+#include "unit/descheduler/rights_check.hpp"
 
 namespace koord::descheduler::migration::test {
 
@@ -115,6 +117,7 @@ class FakeCluster {
   }
 
   Result<net::Response> serve(const net::Request& request) {
+    CHECK(descheduler::test::lacking_right(request) == "");
     const Path path = parse(request.target);
     if (request.method == "GET" && path.name.empty()) return collection(request, path);
     if (dead) return Error(Code::unavailable, "connection refused");
