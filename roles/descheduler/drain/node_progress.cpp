@@ -13,7 +13,7 @@
 #include "koord/api/koordinator/drain.hpp"
 #include "koord/api/koordinator/migration.hpp"
 #include "koord/api/schema/kind.hpp"
-#include "migration/progress.hpp"
+#include "migration/jobs/progress.hpp"
 
 namespace koord::descheduler::drain {
 namespace {

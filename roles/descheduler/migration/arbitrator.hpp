@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "migration/filters.hpp"
-#include "migration/job_book.hpp"
+#include "migration/jobs/book.hpp"
 
 namespace koord::descheduler::migration {
 

@@ -9,7 +9,7 @@
 #include "koord/api/koordinator/migration.hpp"
 #include "koord/async/timer.hpp"
 #include "migration/arbitrator.hpp"
-#include "migration/conditions.hpp"
+#include "migration/jobs/conditions.hpp"
 #include "migration/reservation_template.hpp"
 
 namespace koord::descheduler::migration {
@@ -91,8 +91,20 @@ void Controller::apply(const kube::Change& change) {
   else if (change.is<api::Pod>())
     apply_pod(change.old_object<api::Pod>(), change.new_object<api::Pod>());
   else if (const auto now = change.new_object<api::Reservation>() ? change.new_object<api::Reservation>()
-                                                                  : change.old_object<api::Reservation>())
-    look_at(book_.of_reservation(now->metadata.name));
+                                                                  : change.old_object<api::Reservation>()) {
+    const auto names = book_.of_reservation(now->metadata.name);
+    look_at(names);
+    for (const std::string& name : names) look_at_line(*book_.find(name));
+  }
+}
+
+/// Those who wait for their turn, which is another one's, perhaps, after what has happened to that job.
+void Controller::look_at_line(const api::PodMigrationJob& job) {
+  const auto it = lines_.find(workload_of(job));
+  if (it == lines_.end()) return;
+  for (const std::string& name : it->second)
+    if (name != job.metadata.name) queue_.add(name);
+  lines_.erase(it);
 }
 
 void Controller::apply_job(const JobPtr& before, const JobPtr& after) {
@@ -104,6 +116,7 @@ void Controller::apply_job(const JobPtr& before, const JobPtr& after) {
     if (is_finished(*after)) locals_.erase(after->metadata.uid);
     book_.put(after, present_pod(*after));
     queue_.add(after->metadata.name);
+    look_at_line(*after);
   }
   wake_.set();
 }
@@ -111,6 +124,7 @@ void Controller::apply_job(const JobPtr& before, const JobPtr& after) {
 /// Its reservation goes with a job, also one that was made and not written down.
 void Controller::forget(const api::PodMigrationJob& job) {
   locals_.erase(job.metadata.uid);
+  look_at_line(job);
   const bool finished = is_finished(job);
   const auto drop = [&](const std::string& name) {
     if (!name.empty() && (!finished || parts_.reservations.get({}, name))) leftovers_.add(name);
@@ -283,7 +297,7 @@ void Controller::remember_evictions() {
   for (const JobPtr& job : book_.all()) {
     const api::PodMigrationJobCondition* evicted = condition_of(job->status, "Eviction");
     if (!evicted || !job->spec.pod_ref) continue;
-    std::string workload(api::value_or(job->metadata.annotations, api::kJobWorkloadAnnotation));
+    std::string workload(workload_of(*job));
     if (const PodPtr pod = pod_of(*job); pod && workload.empty()) workload = controller_uid(*pod);
     count_eviction(workload, job->spec.pod_ref->namespace_.view(), evicted->last_transition_time.wall());
     if (!is_finished(*job)) locals_[job->metadata.uid].counted = true;

@@ -21,10 +21,10 @@
 #include "koord/kube/informer.hpp"
 #include "koord/kube/work_queue.hpp"
 #include "migration/filters.hpp"
-#include "migration/job_book.hpp"
 #include "migration/job_writes.hpp"
+#include "migration/jobs/book.hpp"
+#include "migration/jobs/progress.hpp"
 #include "migration/object_limiter.hpp"
-#include "migration/progress.hpp"
 #include "migration/workloads.hpp"
 
 namespace koord::descheduler::migration {
@@ -103,6 +103,7 @@ class Controller {
   void apply_pod(const PodPtr& before, const PodPtr& after);
   void forget(const api::PodMigrationJob& job);
   void look_at(const std::vector<std::string>& names);
+  void look_at_line(const api::PodMigrationJob& job);
   Task<Result<>> arbitrate_jobs();
   Task<Result<>> work();
   Task<Result<>> release_leftovers();
@@ -129,6 +130,8 @@ class Controller {
   Task<Result<std::optional<Again>>> settle(JobPtr job, Result<JobPtr> written,
                                             std::optional<JobEvent> event);
   Again until(std::optional<WallTime> end, Again sooner = {}) const;
+  WallTime next_order();
+  bool has_turn(const api::PodMigrationJob& job, const api::Reservation& own) const;
 
   Parts parts_;
   JobWrites writes_;
@@ -136,6 +139,9 @@ class Controller {
   std::vector<std::pair<std::string, Profile>> profiles_;  // in the configuration's order
   std::unordered_map<std::string, Local> locals_;          // by the job's UID
   std::set<std::string, std::less<>> waiting_workloads_;   // controllers whose pods' jobs wait
+  /// Jobs whose turn it is not yet, by their workload.
+  std::map<std::string, std::set<std::string>, std::less<>> lines_;
+  WallTime last_order_;  // of a reservation
   kube::WorkQueue<std::string> queue_{
       parts_.clock,
       {.backoff_first = std::chrono::milliseconds(100), .backoff_max = std::chrono::seconds(30)}};

@@ -10,7 +10,7 @@
 
 #include "koord/base/result.hpp"
 #include "migration/args.hpp"
-#include "migration/job_counts.hpp"
+#include "migration/jobs/counts.hpp"
 #include "migration/workloads.hpp"
 
 namespace koord::descheduler::migration {

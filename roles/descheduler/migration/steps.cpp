@@ -9,6 +9,7 @@
 #include "koord/base/text.hpp"
 #include "koord/json/value.hpp"
 #include "migration/controller.hpp"
+#include "migration/jobs/turns.hpp"
 #include "migration/reservation_template.hpp"
 
 namespace koord::descheduler::migration {
@@ -39,6 +40,25 @@ Controller::Again Controller::until(std::optional<WallTime> end, Again sooner) c
   return sooner ? std::min(*sooner, left) : left;
 }
 
+/// Of each reservation another one: milliseconds, of which the label tells.
+WallTime Controller::next_order() {
+  return last_order_ = std::max<WallTime>(parts_.clock.now(), last_order_ + std::chrono::milliseconds(1));
+}
+
+bool Controller::has_turn(const api::PodMigrationJob& job, const api::Reservation& own) const {
+  const std::string_view workload = workload_of(job);
+  if (workload.empty()) return true;
+  return std::ranges::none_of(book_.of_workload(workload), [&](const std::string& name) {
+    const JobPtr other = book_.find(name);
+    if (name == job.metadata.name || !other) return false;
+    const auto& options = other->spec.reservation_options;
+    // One that is made and not written down has the job's UID for its name.
+    const auto others = parts_.reservations.get(
+        {}, options && options->reservation_ref ? options->reservation_ref->name : other->metadata.uid);
+    return goes_before(*other, others.get(), own);
+  });
+}
+
 Task<Result<Controller::Again>> Controller::advance(std::string name) {
   for (int steps = 0; steps < kMostSteps; ++steps) {
     const JobPtr job = book_.find(name);
@@ -62,11 +82,11 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
   if ((begins_eviction || step.act == Act::kCreateReservation) && held.pod && !local.counted &&
       !job->metadata.annotations.contains(api::kEvictAnnotation)) {
     if (const nanoseconds wait = held_back(*held.pod, profile); wait.count() > 0)
-      co_return std::optional(
-          until(job->spec.ttl && job->spec.ttl->value.count() > 0
-                    ? std::optional(job->metadata.creation_timestamp.wall() + job->spec.ttl->value)
-                    : std::nullopt,
-                wait));
+      co_return std::optional(until(ends_at(*job), wait));
+  }
+  if (begins_eviction && held.reservation && !has_turn(*job, *held.reservation)) {
+    lines_[std::string(workload_of(*job))].insert(job->metadata.name);
+    co_return std::optional(until(ends_at(*job)));
   }
   if (begins_eviction && held.pod && !local.counted) {
     local.counted = true;
@@ -77,7 +97,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
   // One that the user has made takes part in the order of those that are made here.
   if (held.reservation && has_passed(*job) && !local.ordered &&
       !held.reservation->metadata.labels.contains(api::kReservationOrderLabel)) {
-    KOORD_CO_CHECK(co_await writes_.set_order(held.reservation, parts_.clock.now()));
+    KOORD_CO_CHECK(co_await writes_.set_order(held.reservation, next_order()));
     locals_[job->metadata.uid].ordered = true;
   }
   switch (step.act) {
@@ -179,7 +199,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::reserve(JobPtr job) {
     locals_[job->metadata.uid].pod_gone = true;
     co_return std::optional<Again>();
   }
-  auto made = reservation_template(*job, *pod, parts_.without_claims, parts_.clock.now());
+  auto made = reservation_template(*job, *pod, parts_.without_claims, next_order());
   Result<JobWrites::ReservationPtr> reservation =
       made ? co_await writes_.reserve(reservation_document(*made).value(), job->metadata.uid) : made.error();
   if (!reservation) {
@@ -252,6 +272,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::settle(JobPtr job, Re
     if (event) parts_.tell(**written, *event);
     if (is_finished(**written)) locals_.erase(job->metadata.uid);
     book_.put(*written, present_pod(**written));
+    look_at_line(**written);
     wake_.set();
     co_return std::optional<Again>();
   }

@@ -458,6 +458,78 @@ TEST_CASE("a workload's pods are evicted no faster than its limit, by whichever 
   CHECK(world.cluster.evictions == 2);
 }
 
+TEST_CASE("a workload's pods go in the order in which its new ones take the reservations") {
+  // What is said of the first job's reservation once the second's has a node; whether the second waits.
+  const auto [first, waits] = GENERATE(table<std::string, bool>({
+      {R"({})", true},  // nothing yet
+      {R"({"status":{"phase":"Pending"}})", true},
+      {R"({"status":{"phase":"Pending","conditions":[{"type":"Scheduled","status":"False",)"
+       R"("reason":"Unschedulable"}]}})",
+       false},
+      {R"({"spec":{"owners":[{"object":{"namespace":"default","name":"x"}}]}})", false},
+      {R"({"metadata":{"labels":{"scheduling.koordinator.sh/reservation-order":null}}})", false},
+  }));
+  CAPTURE(first);
+  World world;
+  world.args->max_migrating_per_workload = 2;
+  world.args->max_unavailable_per_workload = 2;
+  world.args->object_limiters = {{"workload", ObjectLimiter()}};
+  world.pod("a");
+  world.pod("b");
+  world.begin();
+  world.cluster.schedules = false;
+  world.job("first", "a");
+  world.cluster.run(1);
+  world.job("second", "b");
+  world.cluster.run(5);
+  REQUIRE(world.cluster.reservations_made == 2);
+  const std::string other = "reservations//" + world.reservation_of("podmigrationjobs//first");
+  const std::string own = "reservations//" + world.reservation_of("podmigrationjobs//second");
+  world.process.reset();  // so that all is known at once
+  world.cluster.change(other, first);
+  world.cluster.change(own, R"({"status":{"phase":"Available","nodeName":"node-1","conditions":[)"
+                            R"({"type":"Scheduled","status":"True","reason":"Scheduled"}]}})");
+  world.cluster.lets_go = false;
+  world.begin();
+  world.cluster.run(5);
+  CHECK(world.cluster.evictions == (waits ? 0 : 1));
+  if (!waits) return;
+  world.cluster.change(other, R"({"status":{"phase":"Available","nodeName":"node-1","conditions":[)"
+                              R"({"type":"Scheduled","status":"True","reason":"Scheduled"}]}})");
+  world.cluster.run(5);
+  CHECK(world.cluster.evictions == 2);
+  world.cluster.lets_go = true;
+  world.cluster.run();
+  CHECK(world.phase("first") == "Succeeded");
+  CHECK(world.phase("second") == "Succeeded");
+}
+
+TEST_CASE("a job that is paused keeps its turn, and one that goes gives it up") {
+  World world;
+  world.args->max_migrating_per_workload = 2;
+  world.args->max_unavailable_per_workload = 2;
+  world.args->object_limiters = {{"workload", ObjectLimiter()}};
+  world.pod("a");
+  world.pod("b");
+  world.begin();
+  world.cluster.schedules = false;
+  world.job("first", "a");
+  world.cluster.run(1);
+  world.job("second", "b");
+  world.cluster.run(5);
+  const std::string own = "reservations//" + world.reservation_of("podmigrationjobs//second");
+  world.cluster.change("podmigrationjobs//first", R"({"spec":{"paused":true}})");
+  for (const std::string& made : {"reservations//" + world.reservation_of("podmigrationjobs//first"), own})
+    world.cluster.change(made, R"({"status":{"phase":"Available","nodeName":"node-1","conditions":[)"
+                               R"({"type":"Scheduled","status":"True","reason":"Scheduled"}]}})");
+  world.cluster.run(5);
+  CHECK(world.cluster.evictions == 0);
+  world.cluster.erase("podmigrationjobs//first");
+  world.cluster.run();
+  CHECK(world.cluster.evictions == 1);
+  CHECK(world.phase("second") == "Succeeded");
+}
+
 TEST_CASE("evictions keep to the rate, each job in its turn") {
   World world;
   world.args->evict_qps.text = "\"1\"";

@@ -1,5 +1,5 @@
 // The state machine of a migration: whole runs, every step from the objects alone, and what may come between.
-#include "migration/progress.hpp"
+#include "migration/jobs/progress.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -10,7 +10,7 @@
 
 #include "koord/api/koordinator/migration.hpp"
 #include "koord/api/schema/codec.hpp"
-#include "migration/conditions.hpp"
+#include "migration/jobs/conditions.hpp"
 
 namespace koord::descheduler::migration::test {
 namespace {

@@ -1,5 +1,5 @@
-// JobBook: see job_book.hpp.
-#include "migration/job_book.hpp"
+// JobBook: see book.hpp.
+#include "migration/jobs/book.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "koord/api/koordinator/migration.hpp"
-#include "migration/progress.hpp"
+#include "migration/jobs/progress.hpp"
 
 namespace koord::descheduler::migration {
 
@@ -37,8 +37,13 @@ bool has_passed(const api::PodMigrationJob& job) {
 
 std::string pod_index(std::string_view ns, std::string_view name) { return fmt::format("p/{}/{}", ns, name); }
 std::string reservation_index(std::string_view name) { return fmt::format("r/{}", name); }
+std::string workload_index(std::string_view uid) { return fmt::format("w/{}", uid); }
 
 }  // namespace
+
+std::string_view workload_of(const api::PodMigrationJob& job) {
+  return api::value_or(job.metadata.annotations, api::kJobWorkloadAnnotation);
+}
 
 std::string pod_key(const api::PodMigrationJob& job) {
   return job.spec.pod_ref ? fmt::format("{}/{}", job.spec.pod_ref->namespace_.view(), job.spec.pod_ref->name)
@@ -83,6 +88,7 @@ void JobBook::link(Known& known) {
     known.keys.push_back(pod_index(job.status.pod_ref->namespace_.view(), job.status.pod_ref->name));
   if (const std::string_view name = reservation_of(job); !name.empty())
     known.keys.push_back(reservation_index(name));
+  if (const std::string_view uid = workload_of(job); !uid.empty()) known.keys.push_back(workload_index(uid));
   for (const std::string& key : known.keys) index_[key].insert(job.metadata.name);
   if (!job.spec.paused && !has_passed(job) && known.decision == Decision::none)
     waiting_.insert(job.metadata.name);
@@ -127,17 +133,22 @@ void JobBook::decide(const std::string& name, Decision decision, PodPtr pod) {
     waiting_.erase(name);
 }
 
-std::vector<std::string> JobBook::of_pod(std::string_view ns, std::string_view name) const {
-  if (index_.empty()) return {};
-  const auto it = index_.find(pod_index(ns, name));
+std::vector<std::string> JobBook::of_key(const std::string& key) const {
+  const auto it = index_.find(key);
   return it == index_.end() ? std::vector<std::string>()
                             : std::vector<std::string>(it->second.begin(), it->second.end());
 }
 
+std::vector<std::string> JobBook::of_pod(std::string_view ns, std::string_view name) const {
+  return index_.empty() ? std::vector<std::string>() : of_key(pod_index(ns, name));
+}
+
 std::vector<std::string> JobBook::of_reservation(std::string_view name) const {
-  const auto it = index_.find(reservation_index(name));
-  return it == index_.end() ? std::vector<std::string>()
-                            : std::vector<std::string>(it->second.begin(), it->second.end());
+  return of_key(reservation_index(name));
+}
+
+std::vector<std::string> JobBook::of_workload(std::string_view uid) const {
+  return of_key(workload_index(uid));
 }
 
 bool JobBook::knows_reservation(std::string_view name) const {

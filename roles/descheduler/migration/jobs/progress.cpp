@@ -1,5 +1,5 @@
 // next_step(): see progress.hpp.
-#include "migration/progress.hpp"
+#include "migration/jobs/progress.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,8 @@
 
 #include "koord/api/koordinator/migration.hpp"
 #include "koord/base/text.hpp"
-#include "migration/conditions.hpp"
+#include "migration/jobs/conditions.hpp"
+#include "migration/jobs/turns.hpp"
 
 namespace koord::descheduler::migration {
 namespace {
@@ -34,7 +35,7 @@ class Look {
 
   Step next() const {
     if (job_.spec.paused || is_finished(job_)) return {};
-    if (const auto end = ends_at(); end && now_ >= *end) return timed_out();
+    if (const auto end = ends_at(job_); end && now_ >= *end) return timed_out();
     if (api::value_or(job_.metadata.annotations, api::kPassedArbitrationAnnotation) != "true") return wait();
     if (!job_.spec.pod_ref || job_.spec.pod_ref->namespace_.empty() || job_.spec.pod_ref->name.empty())
       return fail("InvalidPodRef", "Abort job caused by invalid PodRef");
@@ -50,13 +51,8 @@ class Look {
   std::string pod_name() const {
     return fmt::format("{}/{}", job_.spec.pod_ref->namespace_.view(), job_.spec.pod_ref->name);
   }
-  std::optional<WallTime> ends_at() const {
-    if (!job_.spec.ttl || job_.spec.ttl->value.count() <= 0) return std::nullopt;
-    return job_.metadata.creation_timestamp.wall() + job_.spec.ttl->value;
-  }
-
-  Step wait() const { return {.act = Act::kWait, .wake_at = ends_at()}; }
-  Step act(Act act) const { return {.act = act, .wake_at = ends_at()}; }
+  Step wait() const { return {.act = Act::kWait, .wake_at = ends_at(job_)}; }
+  Step act(Act act) const { return {.act = act, .wake_at = ends_at(job_)}; }
   Step write(api::PodMigrationJobStatus status, std::optional<JobEvent> event) const {
     return {.act = Act::kWriteStatus, .status = std::move(status), .event = std::move(event)};
   }
@@ -179,7 +175,8 @@ class Look {
     if (reservation.status.node_name.empty() || !scheduled || scheduled->status != "True")
       return fail("Unschedulable", unschedulable ? unschedulable->message : std::string(), false);
     if (!holds("ReservationScheduled")) return assigned(reservation);
-    if (for_pending_pod(reservation)) return await_scheduled(reservation);
+    // The room is for the pod itself, which has none yet: nobody is evicted.
+    if (is_for_one_pod(reservation)) return await_scheduled(reservation);
     if (std::optional<Step> step = evict()) return std::move(*step);
     return await_successor(reservation);
   }
@@ -196,13 +193,6 @@ class Look {
                                            quote(reservation.status.node_name.view()))});
     if (step.status) step.status->node_name = reservation.status.node_name;
     return step;
-  }
-
-  // The room is for the pod itself, which has none yet: nobody is evicted.
-  static bool for_pending_pod(const api::Reservation& reservation) {
-    return std::ranges::any_of(reservation.spec.owners, [](const api::ReservationOwner& owner) {
-      return owner.object && !owner.controller && !owner.label_selector;
-    });
   }
 
   Step await_scheduled(const api::Reservation& reservation) const {
@@ -263,6 +253,11 @@ Step tell_failure(const api::PodMigrationJob& job, std::string_view type, std::s
 }
 
 }  // namespace
+
+std::optional<WallTime> ends_at(const api::PodMigrationJob& job) {
+  if (!job.spec.ttl || job.spec.ttl->value.count() <= 0) return std::nullopt;
+  return job.metadata.creation_timestamp.wall() + job.spec.ttl->value;
+}
 
 std::string_view reason_of(const api::PodMigrationJob& job) {
   for (const std::string_view key : {api::kEvictReasonAnnotation, api::kEvictTriggerAnnotation})

@@ -57,6 +57,9 @@ Step after_failed_reservation(const api::PodMigrationJob& job, std::string_view 
 /// Why the pod is to go, in the words of whoever made the job, else the plugin's name.
 std::string_view reason_of(const api::PodMigrationJob& job);
 
+/// When its time is over; nothing: never.
+std::optional<WallTime> ends_at(const api::PodMigrationJob& job);
+
 /// Succeeded, Failed or Aborted: such a job is never written again.
 bool is_finished(const api::PodMigrationJob& job);
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "koord/api/types/scheduling_v1alpha1/pod_migration_job.hpp"
-#include "migration/job_counts.hpp"
+#include "migration/jobs/counts.hpp"
 
 namespace koord::descheduler::migration {
 
@@ -47,6 +47,8 @@ class JobBook {
   // Names of unfinished jobs that a change concerns.
   std::vector<std::string> of_pod(std::string_view ns, std::string_view name) const;
   std::vector<std::string> of_reservation(std::string_view name) const;
+  /// Whose pod has, when it passed arbitration, that controller's UID.
+  std::vector<std::string> of_workload(std::string_view uid) const;
   /// Any job there is, finished ones, too, refers to it or has its name for UID.
   bool knows_reservation(std::string_view name) const;
 
@@ -63,15 +65,18 @@ class JobBook {
   using Index = std::unordered_map<std::string, std::set<std::string>>;
   void link(Known& known);
   void unlink(Known& known);
+  std::vector<std::string> of_key(const std::string& key) const;
 
   std::unordered_map<std::string, Known> jobs_;
   JobCounts counts_;
   std::set<std::string> waiting_;
-  Index index_;                                        // unfinished jobs, by "p/NS/NAME" and "r/NAME"
+  Index index_;                                        // unfinished jobs, by "p/NS/NAME", "r/NAME", "w/UID"
   std::unordered_map<std::string, int> reservations_;  // that any job names
 };
 
 /// "NAMESPACE/NAME"; empty without a reference.
 std::string pod_key(const api::PodMigrationJob& job);
+/// The UID of its pod's controller, which is known once it has passed arbitration; empty: nobody's.
+std::string_view workload_of(const api::PodMigrationJob& job);
 
 }  // namespace koord::descheduler::migration

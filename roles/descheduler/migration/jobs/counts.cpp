@@ -1,10 +1,10 @@
-// JobCounts: see job_counts.hpp.
-#include "migration/job_counts.hpp"
+// JobCounts: see counts.hpp.
+#include "migration/jobs/counts.hpp"
 
 #include <fmt/format.h>
 
 #include "koord/api/koordinator/migration.hpp"
-#include "migration/progress.hpp"
+#include "migration/jobs/progress.hpp"
 
 namespace koord::descheduler::migration {
 

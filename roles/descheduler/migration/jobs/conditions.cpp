@@ -1,5 +1,5 @@
 // Conditions: see conditions.hpp.
-#include "migration/conditions.hpp"
+#include "migration/jobs/conditions.hpp"
 
 #include <algorithm>
 
