@@ -12,6 +12,12 @@ bool NodeFit::fits_elsewhere(const api::Pod& pod, std::span<const NodeView* cons
   return false;
 }
 
+const NodeView* NodeFit::destination(const api::Pod& pod, const Snapshot& snapshot) {
+  for (const NodeView& node : snapshot.nodes())
+    if (node.ready && pod.spec.node_name.view() != node.node->metadata.name && fits(pod, node)) return &node;
+  return nullptr;
+}
+
 Task<Result<>> Plugin::deschedule(Pass& pass) {
   (void)pass;
   co_return Result<>();

@@ -24,6 +24,9 @@ class NodeFit {
   virtual bool fits(const api::Pod& pod, const NodeView& node) = 0;
   /// On one of `nodes` other than its own.
   bool fits_elsewhere(const api::Pod& pod, std::span<const NodeView* const> nodes);
+  /// Where it would go if it went now: of the snapshot's nodes but its own the one that the scheduler would
+  /// choose; nullptr: none. Who knows no preferences says the first in the order of names where it fits.
+  virtual const NodeView* destination(const api::Pod& pod, const Snapshot& snapshot);
 };
 
 /// A pass of one profile as its plugins see it. Belongs to the role's strand, lives for one pass.

@@ -233,4 +233,13 @@ TEST_CASE("two pods asked about in turn get their own answers") {
   }
 }
 
+TEST_CASE("where a pod would go is the first other ready node by name where it fits") {
+  const Snapshot snapshot(objects_of({{"a", "b notready", "c cpu=500", "d", "e"}, {}}));
+  BasicNodeFit fit(snapshot);
+  const NodeView* const found = fit.destination(*test::pod_of("p a cpu=1000"), snapshot);
+  REQUIRE(found != nullptr);
+  CHECK(found->node->metadata.name == "d");
+  CHECK(fit.destination(*test::pod_of("p a cpu=5000"), snapshot) == nullptr);
+}
+
 }  // namespace koord::descheduler
