@@ -236,10 +236,11 @@ TEST_CASE("two pods asked about in turn get their own answers") {
 TEST_CASE("where a pod would go is the first other ready node by name where it fits") {
   const Snapshot snapshot(objects_of({{"a", "b notready", "c cpu=500", "d", "e"}, {}}));
   BasicNodeFit fit(snapshot);
-  const NodeView* const found = fit.destination(*test::pod_of("p a cpu=1000"), snapshot);
+  const PodPtr small = test::pod_of("small a cpu=1000"), large = test::pod_of("large a cpu=5000");
+  const NodeView* const found = fit.destination(*small, snapshot);
   REQUIRE(found != nullptr);
   CHECK(found->node->metadata.name == "d");
-  CHECK(fit.destination(*test::pod_of("p a cpu=5000"), snapshot) == nullptr);
+  CHECK(fit.destination(*large, snapshot) == nullptr);
 }
 
 }  // namespace koord::descheduler
