@@ -69,15 +69,16 @@ class Descheduler(migrations.World):
 
     def phases(self, name):
         """All that a group's phase ever was, by a watch; a list that grows."""
-        seen = []
+        seen, connection = [], self.api.connect()
+        connection.http.request("GET", f"{GROUPS}?watch=1", headers={"Authorization": f"Bearer {self.api.token}"})
+        answer = connection.http.getresponse()
+        self.assertEqual(answer.status, 200)
 
         def follow():
-            connection = self.api.connect()
-            connection.http.request("GET", f"{GROUPS}?watch=1", headers={"Authorization": f"Bearer {self.api.token}"})
-            for line in connection.http.getresponse():
+            for line in answer:
                 item = json.loads(line)["object"]
                 phase = item.get("status", {}).get("phase")
-                if item.get("metadata", {}).get("name") == name and phase and seen[-1:] != [phase]:
+                if item["metadata"]["name"] == name and phase and seen[-1:] != [phase]:
                     seen.append(phase)
         threading.Thread(target=follow, daemon=True).start()
         return seen

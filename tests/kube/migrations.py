@@ -63,6 +63,7 @@ class Cluster:
         self.installed = Installed(kubeconfig, self.folder)
         self.kubectl, self.api = self.installed.kubectl, self.installed.api
         self.kubectl.run("delete", "-f", os.path.join(PACKAGING, "manifests", "50-webhooks.yaml"))  # nobody answers them here
+        wait_for("the kinds are served", lambda: all(map(self.serves, (JOBS, RESERVATIONS, METRICS, f"{GROUP}/drainnodegroups", f"{GROUP}/drainnodes"))))
         self.account = self.installed.account(ACCOUNT)
         with open(self.installed.descheduler_config(), encoding="utf-8") as file:
             self.shipped = changed(file.read(), CHANGES)
@@ -70,6 +71,12 @@ class Cluster:
             KOORD, "--role=scheduler", f"--kubeconfig={self.installed.account('koord-scheduler')}",
             f"--config={self.installed.scheduler_config()}", "--port=0", "--secure-port=0", "--v=2"])
         atexit.register(self.scheduler.end)
+
+    def serves(self, path):
+        try:
+            return self.api.list(path) == []
+        except kube_api.ApiError:
+            return False
 
     def asked(self, since=0, user=f"system:serviceaccount:{NS}:{ACCOUNT}"):
         """The user's requests in the audit log, each once, in the order in which they were answered; and how many lines there are."""
