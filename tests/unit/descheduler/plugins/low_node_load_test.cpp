@@ -1,10 +1,13 @@
-// LowNodeLoad: who leaves which node. The clusters of koord-descheduler's TestLowNodeLoad with their counts;
-// the order of its TestSortPods; its detector; and what a random cluster must never show.
+// LowNodeLoad: who leaves which node. The clusters of koord-descheduler's TestLowNodeLoad and
+// TestMaxEvictionTotal with their counts (tests/golden/descheduler/low_node_load.jsonl, one a line); the
+// order of its TestSortPods; its detector; and what a random cluster must never show.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <sstream>
@@ -14,16 +17,18 @@
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/koordinator/descheduling.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/json/value.hpp"
 #include "plugins/low_node_load/balance.hpp"
 #include "support/run_task.hpp"
+#include "support/tsv.hpp"
 
 namespace koord::descheduler::low_node_load::test {
 namespace {
 
 using std::chrono::seconds;
 
-/// "NAME CPU MEMORY PODS [EXT=N] [cordoned] [east]"; pods "NAME NODE CPU MEMORY [EXT=N] [stays] [batch]
-/// [besteffort] [priority=N] [west]".
+/// "NAME CPU MEMORY PODS [EXT=N] [cordoned] [east]"; pods "NAME NODE CPU MEMORY [EXT=N] [ns=NAMESPACE]
+/// [stays|daemonset|mirror|critical] [batch] [priority=N] [west|westward]".
 struct World final : Mover {
   struct Made {
     api::Pod pod;
@@ -58,16 +63,18 @@ struct World final : Mover {
     words >> name >> made->node >> made->requests["cpu"] >> made->requests["memory"];
     api::Pod& pod = made->pod;
     pod.metadata.name = name;
-    pod.status.qos_class = "Burstable";
+    pod.metadata.namespace_ = Symbol("default");
+    const bool asks = made->requests["cpu"] + made->requests["memory"] > 0;
+    pod.status.qos_class = asks ? "Burstable" : "BestEffort";
     while (words >> word) {
-      if (word == "stays")
+      if (word == "stays" || word == "daemonset" || word == "mirror" || word == "critical")
         made->stays = true;
-      else if (word == "west")
+      else if (word == "west" || word == "westward")
         made->west = true;
       else if (word == "batch")
         pod.metadata.labels[api::kPriorityClassLabel] = "koord-batch";
-      else if (word == "besteffort")
-        pod.status.qos_class = "BestEffort";
+      else if (word.starts_with("ns="))
+        pod.metadata.namespace_ = Symbol(word.substr(3));
       else if (word.starts_with("priority="))
         pod.spec.priority = std::stoi(word.substr(9));
       else
@@ -106,7 +113,12 @@ struct World final : Mover {
     return all;
   }
 
-  bool may_go(const api::Pod& pod) override { return !of(pod).stays; }
+  bool may_go(const api::Pod& pod) override {
+    const auto named = [&](const std::vector<std::string>& in) {
+      return std::ranges::find(in, pod.metadata.namespace_.view()) != in.end();
+    };
+    return !of(pod).stays && !named(excluded) && (included.empty() || named(included));
+  }
   bool fits(const api::Pod& pod, const NodeLoad& node) override {
     const Made& made = of(pod);
     const Machine& machine = machines.at(node.name);
@@ -138,195 +150,69 @@ struct World final : Mover {
   koord::test::Loop loop;
   std::vector<std::unique_ptr<Made>> pods;
   std::size_t limit = 1000;
+  std::vector<std::string> included, excluded;  // namespaces
   std::vector<std::string> evicted, reasons;
 };
 
-const std::vector<std::string> kThree = {"n1 4000 3000 9", "n2 4000 3000 10", "n3 4000 3000 10 cordoned"},
-                               kStay = {"p6 n1 400 0 stays", "p7 n1 400 0 stays", "p8 n1 400 0 stays"};
-std::vector<std::string> five(const std::string& more = "") {
-  std::vector<std::string> pods;
-  for (int i = 1; i <= 5; ++i) pods.push_back("p" + std::to_string(i) + " n1 400 0" + more);
-  return pods;
+Percentages percentages(const json::Value& row, std::string_view name) {
+  Percentages all;
+  if (const json::Value* said = json::find(row, name))
+    for (const json::Member& each : said->members())
+      all[Symbol(each.key())] = each.value.to_double().value_or(0);
+  return all;
 }
-std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-const std::vector<std::string> kNinth = {"p9 n2 400 0"};
-using P = Percentages;
 
-struct Row {
-  const char* name;
-  P low, high, prod_low, prod_high;
-  std::vector<std::string> nodes, pods;
-  std::size_t evicted;
-  std::set<std::string> names = {};
-  bool deviation = false;
-  std::size_t limit = 1000;
-};
+std::vector<std::string> texts(const json::Value& row, std::string_view name) {
+  std::vector<std::string> all;
+  if (const json::Value* said = json::find(row, name))
+    for (const json::Value& each : said->elements()) all.emplace_back(each.text());
+  return all;
+}
+
+void check_row(const json::Value& row) {
+  World world;
+  const auto number = [&](std::string_view name) -> std::optional<std::uint64_t> {
+    const json::Value* const said = json::find(row, name);
+    return said != nullptr ? said->to_uint() : std::nullopt;
+  };
+  world.limit = number("limit").value_or(1000);
+  world.included = texts(row, "include");
+  world.excluded = texts(row, "exclude");
+  for (const std::string& node : texts(row, "nodes")) world.add_node(node);
+  for (const std::string& pod : texts(row, "pods")) world.add_pod(pod);
+  const Percentages low = percentages(row, "low");
+  const json::Value* const deviation = json::find(row, "deviation");
+  PoolRules rules;
+  rules.thresholds =
+      complete_thresholds(low, percentages(row, "high"), percentages(row, "prodLow"),
+                          percentages(row, "prodHigh"), deviation != nullptr && deviation->is_true());
+  for (const Symbol& resource : rules.thresholds.resources)
+    rules.weights.push_back(resource.view() == "cpu" || resource.view() == "memory" ||
+                            low.contains(resource.view()));
+  rules.anomaly = {.timeout = {}, .abnormal = 1, .normal = 1};
+  Detectors detectors(std::chrono::minutes(5)), prod(std::chrono::minutes(5));
+  std::vector<NodeLoad> nodes = world.loads(rules.thresholds);
+  const Balanced done = koord::test::run_task(
+      world.loop, balance(rules, nodes, detectors, prod, MonoTime(seconds(100)), world));
+  CHECK(world.evicted.size() == number("evicted"));
+  CHECK(done.evicted == number("evicted"));
+  if (std::vector<std::string> names = texts(row, "names"); !names.empty()) {
+    std::ranges::sort(world.evicted);
+    CHECK(world.evicted == names);
+  }
+}
 
 TEST_CASE("as many pods leave as with koord-descheduler") {
-  const P low{{"cpu", 30}, {"pods", 30}}, high{{"cpu", 50}, {"pods", 50}};
-  const std::vector<std::string> with_memory = {
-      "p1 n1 400 300",       "p2 n1 400 300",       "p3 n1 400 300",       "p4 n1 400 300", "p5 n1 400 300",
-      "p6 n1 400 300 stays", "p7 n1 400 300 stays", "p8 n1 400 300 stays", "p9 n2 400 2100"};
-  const std::vector<std::string> extended = {
-      "p1 n1 0 0 ext=1",       "p2 n1 0 0 ext=1",       "p3 n1 0 0 ext=1",
-      "p4 n1 0 0 ext=1",       "p5 n1 0 0 ext=1",       "p6 n1 0 0 ext=1",
-      "p7 n1 0 0 ext=1 stays", "p8 n1 0 0 ext=1 stays", "p9 n2 0 0 ext=1"};
-  const std::vector<std::string> wide = {"n1 4000 3000 20", "n2 4000 3000 20", "n3 4000 3000 20"};
-  const std::vector<std::string> two = {"n1 4000 3000 9", "n2 4000 3000 10 east"};
-  const std::vector<std::string> of_n3 = {"p10 n3 400 0", "p11 n3 400 0", "p12 n3 400 0",
-                                          "p13 n3 400 0", "p14 n3 400 0", "p15 n3 400 0"};
-  const Row rows[] = {
-      {"no evictable pods", low, high, {}, {}, kThree, five(" stays") + kNinth, 0},
-      {"without priorities", low, high, {}, {}, kThree, five() + kStay + kNinth, 4},
-      {"namespaces that are excluded", low, high, {}, {}, kThree, five(" stays") + kStay + kNinth, 0},
-      {"only the default namespace",
-       low,
-       high,
-       {},
-       {},
-       kThree,
-       std::vector<std::string>{"p1 n1 400 0", "p2 n1 400 0", "p3 n1 400 0 stays", "p4 n1 400 0 stays",
-                                "p5 n1 400 0 stays"} +
-           kStay + kNinth,
-       2},
-      {"until the memory is used up", low, high, {}, {}, kThree, with_memory, 3},
-      {"with priorities",
-       low,
-       high,
-       {},
-       {},
-       kThree,
-       std::vector<std::string>{"p1 n1 400 0 priority=10000", "p2 n1 400 0 priority=10000",
-                                "p3 n1 400 0 priority=10000", "p4 n1 400 0 priority=10000",
-                                "p5 n1 400 0 priority=0"} +
-           kStay + kNinth,
-       4},
-      {"the best-effort ones",
-       low,
-       high,
-       {},
-       {},
-       kThree,
-       std::vector<std::string>{"p1 n1 0 0 besteffort", "p2 n1 0 0 besteffort", "p3 n1 400 0",
-                                "p4 n1 0 0 besteffort", "p5 n1 0 0 besteffort"} +
-           kStay + kNinth,
-       4,
-       {"p1", "p2", "p4", "p5"}},
-      {"an extended resource",
-       {{"ext", 30}, {"pods", 30}},
-       {{"ext", 50}, {"pods", 50}},
-       {},
-       {},
-       {"n1 4000 3000 9 ext=8", "n2 4000 3000 10 ext=8", "n3 4000 3000 10 cordoned"},
-       extended,
-       3},
-      {"an extended resource of one node alone",
-       {{"ext", 30}, {"pods", 30}},
-       {{"ext", 50}, {"pods", 50}},
-       {},
-       {},
-       {"n1 4000 3000 9 ext=8", "n2 4000 3000 10", "n3 4000 3000 10 cordoned"},
-       {"p1 n1 0 0 ext=1", "p9 n2 0 0"},
-       0},
-      {"the other node is cordoned",
-       low,
-       high,
-       {},
-       {},
-       {"n1 4000 3000 9", "n2 4000 3000 10 cordoned"},
-       five() + kStay,
-       0},
-      {"the other node is not for two of them",
-       low,
-       high,
-       {},
-       {},
-       two,
-       std::vector<std::string>{"p1 n1 400 0", "p2 n1 400 0", "p3 n1 400 0", "p4 n1 400 0 west",
-                                "p5 n1 400 0 west"} +
-           kStay,
-       3},
-      {"deviation",
-       {{"cpu", 5}, {"pods", 5}},
-       {{"cpu", 5}, {"pods", 5}},
-       {},
-       {},
-       kThree,
-       five() + kStay + kNinth,
-       2,
-       {},
-       true},
-      {"too much of prod pods alone",
-       low,
-       {{"cpu", 90}, {"pods", 90}},
-       {{"cpu", 20}, {"pods", 20}},
-       {{"cpu", 40}, {"pods", 40}},
-       kThree,
-       std::vector<std::string>{"p1 n1 400 0", "p2 n1 400 0", "p3 n1 400 0 batch", "p4 n1 400 0 batch",
-                                "p5 n1 400 0 batch"} +
-           kStay + kNinth,
-       2},
-      {"too much of both: the node's counts",
-       low,
-       {{"cpu", 70}, {"pods", 80}},
-       {{"cpu", 20}, {"pods", 20}},
-       {{"cpu", 40}, {"pods", 40}},
-       kThree,
-       std::vector<std::string>{"p1 n1 400 0", "p2 n1 400 0", "p3 n1 400 0", "p4 n1 400 0 batch",
-                                "p5 n1 400 0 batch"} +
-           kStay + kNinth,
-       1},
-      {"prod pods alone count",
-       {{"cpu", 0}, {"pods", 0}},
-       {{"cpu", 100}, {"pods", 100}},
-       low,
-       high,
-       kThree,
-       five() + kStay + kNinth,
-       4},
-      {"what the first round has used is not there for prod pods",
-       {{"cpu", 30}, {"pods", 50}},
-       {{"cpu", 60}, {"pods", 80}},
-       {{"cpu", 20}, {"pods", 30}},
-       {{"cpu", 30}, {"pods", 50}},
-       wide,
-       five() + std::vector<std::string>{"p16 n1 400 0", "p17 n1 400 0"} + kStay + kNinth + of_n3,
-       5},
-      {"deviation of prod pods alone",
-       {{"cpu", 0}, {"pods", 0}},
-       {{"cpu", 100}, {"pods", 100}},
-       {{"cpu", 10}, {"pods", 10}},
-       {{"cpu", 10}, {"pods", 10}},
-       wide,
-       five() + kStay + kNinth + std::vector<std::string>{"p10 n3 400 0", "p11 n3 400 0"},
-       3,
-       {},
-       true},
-      {"one in all", low, high, {}, {}, kThree, five() + kStay + kNinth, 1, {}, false, 1},
-  };
-  for (const Row& row : rows) {
-    INFO(row.name);
-    World world;
-    world.limit = row.limit;
-    for (const std::string& node : row.nodes) world.add_node(node);
-    for (const std::string& pod : row.pods) world.add_pod(pod);
-    PoolRules rules;
-    rules.thresholds = complete_thresholds(row.low, row.high, row.prod_low, row.prod_high, row.deviation);
-    for (const Symbol& resource : rules.thresholds.resources)
-      rules.weights.push_back(resource.view() == "cpu" || resource.view() == "memory" ||
-                              row.low.contains(resource.view()));
-    rules.anomaly = {.timeout = {}, .abnormal = 1, .normal = 1};
-    Detectors detectors(std::chrono::minutes(5)), prod(std::chrono::minutes(5));
-    std::vector<NodeLoad> nodes = world.loads(rules.thresholds);
-    const Balanced done = koord::test::run_task(
-        world.loop, balance(rules, nodes, detectors, prod, MonoTime(seconds(100)), world));
-    CHECK(world.evicted.size() == row.evicted);
-    CHECK(done.evicted == row.evicted);
-    for (const std::string& name : world.evicted) CHECK((row.names.empty() || row.names.contains(name)));
+  std::ifstream in(koord::test::golden("descheduler/low_node_load.jsonl"));
+  REQUIRE(in.good());
+  int rows = 0;
+  for (std::string line; std::getline(in, line); ++rows) {
+    const auto row = json::parse(line);
+    REQUIRE(row.has_value());
+    INFO(std::string(json::text_at(*row, "name")));
+    check_row(*row);
   }
+  CHECK(rows == 20);
 }
 
 TEST_CASE("why a pod leaves is said in Koordinator's words") {
@@ -413,6 +299,7 @@ TEST_CASE("of several pods the less important go first, of these who uses more, 
   }
   std::ranges::stable_sort(ranked, {}, &std::pair<PodRank, std::string>::first);
   std::vector<std::string> order;
+  order.reserve(ranked.size());
   for (const auto& [rank, name] : ranked) order.push_back(name);
   // Of test-18 and test-16, and of test-19 and test-17, which are alike, either may be first.
   if (order[2] == "test-16") std::swap(order[2], order[3]);
@@ -435,6 +322,7 @@ TEST_CASE("who is closest to what is too much goes first") {
     order.emplace_back(-pod_score(usage, excess, weights), name);
   std::ranges::sort(order);
   std::vector<std::string> names;
+  names.reserve(order.size());
   for (const auto& [score, name] : order) names.push_back(name);
   CHECK(names == std::vector<std::string>{"test-2", "test-1", "test-3", "test-4"});
 }
