@@ -30,10 +30,11 @@
 #include "koord/runtime/leading_role.hpp"
 #include "koord/runtime/write_config.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
+#include "koord/scheduling/config/gates.hpp"
 #include "koord/scheduling/config/kube_gates.hpp"
 #include "koord/scheduling/config/unserved.hpp"
-#include "koord/scheduling/config/watched_scope.hpp"
 #include "koord/scheduling/engine/attempt_log.hpp"
+#include "koord/scheduling/engine/feed.hpp"
 #include "koord/scheduling/plugin/complaints.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
 #include "koord/scheduling/plugin/network_topology.hpp"
@@ -66,7 +67,7 @@ struct Controller {
 };
 
 struct Parts {
-  Configuration configuration;
+  scheduling::Configuration configuration;
   std::unique_ptr<scheduling::Engine> engine;
   kube::Client* client;
   kube::Client* event_client;
@@ -395,7 +396,7 @@ scheduling::Transforms transforms(const runtime::RoleContext& context) {
       });
 }
 
-Result<std::unique_ptr<scheduling::Engine>> make_engine(const Configuration& c,
+Result<std::unique_ptr<scheduling::Engine>> make_engine(const scheduling::Configuration& c,
                                                         const runtime::RoleContext& context,
                                                         scheduling::PluginTable table) {
   const scheduling::KubeSchedulerConfiguration& config = c.config;
@@ -477,7 +478,7 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
   KOORD_TRY(configuration, read_configuration(context.flags, context.gates));
   std::vector<std::string> gates;
   for (const FeatureGates::State& gate : context.gates.list())
-    if (gate.enabled != gate.gate->enabled && !gate_has_effect(*gate.gate))
+    if (gate.enabled != gate.gate->enabled && !scheduling::gate_has_effect(*gate.gate))
       gates.push_back(fmt::format("{}={}{}", gate.gate->name, gate.enabled,
                                   gate.gate->help.empty() ? "" : fmt::format(" ({})", gate.gate->help)));
   if (!gates.empty())
@@ -510,11 +511,7 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
   unfinished.fields = "status.phase!=Succeeded,status.phase!=Failed";
   auto nodes = context.informers.informer<api::Node>(*client);
   auto pods = context.informers.informer<api::Pod>(*client, unfinished);
-  std::multimap<const kube::ObjectType*, kube::AnyInformer> others;
-  for (const auto& store : engine->objects().stores())
-    for (kube::Scope& scope : scheduling::watched_scopes(engine->profiles(), store->type()))
-      others.emplace(&store->type(),
-                     context.informers.any_informer(store->type(), *client, std::move(scope)));
+  auto others = scheduling::watch(*engine, context.informers, *client);
   std::vector<Controller> controllers =
       make_controllers(*engine, context.informers, *client, context.flags.get_list("controller-plugins"));
   const bool checks_pods = configuration.koordinators && context.gates.enabled("DynamicSchedulerCheck");
@@ -535,7 +532,7 @@ const runtime::RoleDescriptor& role() {
       .name = "scheduler",
       .summary = "Places pods on nodes: kube-scheduler's job, and Koordinator's.",
       .flags = flags(),
-      .gates = gates(),
+      .gates = scheduling::gates(),
       .ports = kPorts,
       .commands = kCommands,
       .make = &make,

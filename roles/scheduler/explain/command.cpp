@@ -24,14 +24,14 @@
 #include "koord/base/version.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
-#include "koord/runtime/config.hpp"
 #include "koord/runtime/flags.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
+#include "koord/scheduling/config/configuration.hpp"
+#include "koord/scheduling/config/gates.hpp"
 #include "koord/scheduling/config/kube_gates.hpp"
 #include "koord/scheduling/config/unserved.hpp"
 #include "koord/scheduling/plugins.hpp"
 #include "koord/scheduling/what_if/explain.hpp"
-#include "options/flags.hpp"
 
 namespace koord::scheduler::explain {
 namespace {
@@ -81,29 +81,6 @@ constexpr std::string_view kHelp =
     "  koord explain reservation NAME\n"
     "  koord explain --filename=pod.yaml      a pod that there is not yet\n\n";
 
-/// Under both names where there is no file: it is the same profile.
-Result<Configuration> configuration(const std::string& path, bool koordinators, const FeatureGates& gates) {
-  Configuration read_so;
-  read_so.koordinators = koordinators;
-  scheduling::KubeSchedulerConfiguration& config = read_so.config;
-  if (path.empty()) {
-    config = scheduling::own_defaults();
-    config.profiles.push_back(config.profiles.front());
-    config.profiles.back().scheduler_name = "default-scheduler";
-  } else {
-    KOORD_TRY(read, runtime::load_config<scheduling::KubeSchedulerConfiguration>(path));
-    config = std::move(read);
-  }
-  const auto named = [&](const Error& error) {
-    return path.empty() ? error : Error(error.code(), fmt::format("{}: {}", path, error.message()));
-  };
-  read_so.from_file = !path.empty();
-  if (const Result<> done = finish(read_so, scheduling::plugin_table(), gates); !done)
-    return named(done.error());
-  if (const Result<> done = validate(config, scheduling::plugin_table()); !done) return named(done.error());
-  return read_so;
-}
-
 /// What is asked about; no name: what --filename says.
 struct Subject {
   bool reservation = false;
@@ -128,7 +105,8 @@ class Command {
     KOORD_CHECK(gates_.set(flags_.get("feature-gates")));
     KOORD_CHECK(scheduling::check_gates(gates_));
     KOORD_TRY(configured,
-              configuration(flags_.get("config"), flags_.get_bool("koordinator-semantics"), gates_));
+              scheduling::configuration_to_ask(flags_.get("config"), flags_.get_bool("koordinator-semantics"),
+                                               scheduling::plugin_table(), gates_));
     extended_ = !configured.config.extenders.empty();
     scheduling::EngineOptions options;
     options.nominate_expected = false;
@@ -277,7 +255,7 @@ class Command {
   }
 
   const runtime::FlagValues& flags_;
-  FeatureGates gates_{gates()};
+  FeatureGates gates_{scheduling::gates()};
   const Subject subject_;
   Streams streams_;
   asio::io_context loop_{1};

@@ -47,9 +47,9 @@ TEST_CASE("an empty file is kube-scheduler") {
 }
 
 TEST_CASE("without a file koord runs the profile of Koordinator's manifests") {
-  Configuration own;
+  scheduling::Configuration own;
   own.config = scheduling::own_defaults();
-  REQUIRE(finish(own, scheduling::plugin_table()).has_value());
+  REQUIRE(scheduling::finish(own, scheduling::plugin_table()).has_value());
   const std::vector<std::string> arguments{"--config=" + koord::test::golden("scheduler/manifest-v1.8.yaml")};
   const std::vector<runtime::FlagOwner> owners{{"scheduler", flags()}};
   auto line = runtime::parse_flags(arguments, {"", {}}, owners);
@@ -73,15 +73,15 @@ TEST_CASE("Koordinator's semantics are on with any file, unless a flag says othe
     REQUIRE(configuration.has_value());
     return std::move(*configuration);
   };
-  const auto pre_binds = [](const Configuration& c) {
+  const auto pre_binds = [](const scheduling::Configuration& c) {
     std::string all;
     for (const scheduling::PluginRef& p : c.config.profiles[0].plugins->pre_bind.enabled) all += p.name;
     return all;
   };
-  const Configuration usual = read_with({});
+  const scheduling::Configuration usual = read_with({});
   CHECK(usual.koordinators);
   CHECK(pre_binds(usual) == "DefaultPreBind");
-  const Configuration kube = read_with({"--koordinator-semantics=false"});
+  const scheduling::Configuration kube = read_with({"--koordinator-semantics=false"});
   CHECK_FALSE(kube.koordinators);
   CHECK(pre_binds(kube).empty());
   std::filesystem::remove_all(folder);

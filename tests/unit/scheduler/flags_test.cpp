@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "koord/scheduling/config/gates.hpp"
 #include "support/tsv.hpp"
 
 namespace koord::scheduler::test {
@@ -58,11 +59,11 @@ TEST_CASE("kube-scheduler's feature gates are taken") {
   };
   for (const Row& row : rows) {
     INFO(row.text);
-    FeatureGates gates(scheduler::gates());
+    FeatureGates gates(scheduling::gates());
     const Result<> set = gates.set(row.text);
     CHECK((set ? "" : set.error().message()) == std::string(row.error));
   }
-  CHECK(FeatureGates(scheduler::gates()).list().size() > 200);
+  CHECK(FeatureGates(scheduling::gates()).list().size() > 200);
 }
 
 }  // namespace
