@@ -4,6 +4,7 @@
 #include <array>
 
 #include "drain/gate.hpp"
+#include "koord/scheduling/rights.hpp"
 
 namespace koord::descheduler {
 
@@ -16,14 +17,8 @@ constexpr Right drains(std::string_view group, std::string_view resource, std::s
 }
 
 constexpr std::array kMine = {
-    // What a pass is made on.
-    Right{"", "namespaces", "list watch"},
-    Right{"", "nodes", "list watch"},
-    Right{"", "persistentvolumeclaims", "list watch"},  // DefaultEvictor: protected storage classes
-    Right{"", "pods", "list watch"},
-    Right{"policy", "poddisruptionbudgets", "list watch"},
+    // What a pass is made on, beside what the scheduler's engine is fed with.
     Right{"scheduling.k8s.io", "priorityclasses", "list watch"},
-    Right{"slo.koordinator.sh", "nodemetrics", "list watch"},
     // How pods are asked to go: the policies Eviction, Delete and SoftEviction.
     Right{"", "pods/eviction", "create"},
     Right{"", "pods", "delete patch"},
@@ -31,12 +26,9 @@ constexpr std::array kMine = {
     // stands behind pods. Kinds that have a scale and are none of these need a right of their own.
     Right{"scheduling.koordinator.sh", "podmigrationjobs", "create delete get list patch watch"},
     Right{"scheduling.koordinator.sh", "podmigrationjobs/status", "patch"},
-    Right{"scheduling.koordinator.sh", "reservations", "create delete get list patch watch"},
+    Right{"scheduling.koordinator.sh", "reservations", "create delete get patch"},
     Right{"", "pods", "get"},
-    Right{"", "replicationcontrollers", "list watch"},
     Right{"apps", "deployments", "list watch"},
-    Right{"apps", "replicasets", "list watch"},
-    Right{"apps", "statefulsets", "list watch"},
     Right{"apps.kruise.io", "clonesets/scale", "get"},
     Right{"apps.kruise.io", "statefulsets/scale", "get"},
     // CustomPriority's autoCordon.
@@ -49,8 +41,9 @@ constexpr std::array kMine = {
     drains("scheduling.koordinator.sh", "drainnodes/status", "patch"),
 };
 
-constexpr auto kRights = runtime::join_rights(runtime::election_rights("koord-descheduler"),
-                                              runtime::kEventRights, runtime::kServingRights, kMine);
+constexpr auto kRights =
+    runtime::join_rights(runtime::election_rights("koord-descheduler"), runtime::kEventRights,
+                         runtime::kServingRights, scheduling::kEngineReads, kMine);
 
 }  // namespace
 

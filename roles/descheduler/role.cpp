@@ -10,6 +10,8 @@
 #include "config/config.hpp"
 #include "docs.hpp"
 #include "evictions/pod_evictions.hpp"
+#include "fitting/scheduler_model.hpp"
+#include "fitting/scheduler_node_fit.hpp"
 #include "framework/node_fit.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/timer.hpp"
@@ -46,29 +48,34 @@ std::optional<std::uint64_t> limit_of(const std::optional<std::int64_t>& most) {
 
 class Descheduler final : public runtime::LeadingRole {
  public:
-  Descheduler(runtime::RoleContext& context, DeschedulerConfiguration config, kube::Client& client,
-              kube::Client& event_client)
+  /// `scheduler`: whom to ask where pods fit; null: BasicNodeFit.
+  Descheduler(runtime::RoleContext& context, DeschedulerConfiguration config,
+              std::unique_ptr<SchedulerModel> scheduler, kube::Client& client, kube::Client& event_client)
       : LeadingRole(context,
                     {.election = config.leader_election, .client = &client, .host_name = host_name()}),
         config_(std::move(config)),
         client_(client),
+        scheduler_(std::move(scheduler)),
         cluster_(context.informers, client, context.clock, context.log),
         evictions_({.clock = context.clock,
                     .log = log(),
                     .client = client,
                     .may_write = [this] { return leading(); },
                     .metrics = &context.metrics}),
-        passes_(
-            {.clock = context.clock,
-             .log = log(),
-             .metrics = context.metrics,
-             .may_write = [this] { return leading(); },
-             .node_fit = [](const Snapshot& snapshot) { return std::make_unique<BasicNodeFit>(snapshot); },
-             .dry_run = config_.dry_run,
-             .nodes = selector_of(config_.node_selector),
-             .limits = {.per_node = limit_of(config_.max_no_of_pods_to_evict_per_node),
-                        .per_namespace = limit_of(config_.max_no_of_pods_to_evict_per_namespace),
-                        .total = limit_of(config_.max_no_of_pods_to_evict_total)}}) {
+        passes_({.clock = context.clock,
+                 .log = log(),
+                 .metrics = context.metrics,
+                 .may_write = [this] { return leading(); },
+                 .node_fit = [this](const Snapshot& snapshot) { return node_fit(snapshot); },
+                 .dry_run = config_.dry_run,
+                 .nodes = selector_of(config_.node_selector),
+                 .limits = {.per_node = limit_of(config_.max_no_of_pods_to_evict_per_node),
+                            .per_namespace = limit_of(config_.max_no_of_pods_to_evict_per_namespace),
+                            .total = limit_of(config_.max_no_of_pods_to_evict_total)}}) {
+    if (scheduler_) {
+      scheduler_->follow(context.informers, client);
+      cluster_.follow_also(scheduler_->followed());
+    }
     for (const ProfileConfig& profile : config_.profiles) {
       kube::EventRecorderConfig events;
       events.controller = profile.name;
@@ -104,11 +111,17 @@ class Descheduler final : public runtime::LeadingRole {
             .metrics = &context().metrics,
             .evictions = &evictions_,
             .shared = &shared_,
+            .scheduler = scheduler_.get(),
             .may_write = [this] { return leading(); },
             .dry_run = config_.dry_run,
             .interval = config_.descheduling_interval.value,
             .snapshot = [this] { return passes_.snapshot(); },
             .pass = [this] { return passes_.pass(); }};
+  }
+
+  std::unique_ptr<NodeFit> node_fit(const Snapshot& snapshot) {
+    if (scheduler_) return std::make_unique<SchedulerNodeFit>(*scheduler_, snapshot);
+    return std::make_unique<BasicNodeFit>(snapshot);
   }
 
   void start() override {}
@@ -120,6 +133,7 @@ class Descheduler final : public runtime::LeadingRole {
 
   DeschedulerConfiguration config_;
   kube::Client& client_;
+  std::unique_ptr<SchedulerModel> scheduler_;
   Cluster cluster_;
   PodEvictions evictions_;
   std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
@@ -137,6 +151,7 @@ Task<Result<>> Descheduler::lead() {
                kv("error", caught_up.error()));
     KOORD_CO_CHECK(co_await sleep(context().clock, kAgain));
   }
+  if (scheduler_) co_await scheduler_->catch_up_in_parts();
   for (const std::unique_ptr<Profile>& profile : passes_.profiles()) {
     for (Evictor* evictor : profile->evictors()) evictor->start(tasks());
     for (Plugin* plugin : profile->plugins()) plugin->start(tasks());
@@ -175,11 +190,26 @@ Task<> Descheduler::make_pass() {
     passes_.skip(std::move(stale));
     co_return;
   }
+  if (scheduler_) {
+    co_await scheduler_->catch_up_in_parts();
+    scheduler_->catch_up();
+  }
   co_await passes_.run(cluster_.objects());
 }
 
 Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   return make_role(context, plugin_table());
+}
+
+/// Whom to ask where pods fit, by --node-fit; null: BasicNodeFit.
+Result<std::unique_ptr<SchedulerModel>> scheduler_to_ask(const runtime::FlagValues& flags, Clock& clock) {
+  const std::string& who = flags.get("node-fit");
+  if (who != "scheduler" && who != "basic")
+    return Error(Code::invalid, fmt::format("--node-fit: \"{}\" is neither scheduler nor basic", who));
+  auto made = SchedulerModel::make(clock, flags.get("scheduler-config"));
+  if (!made) return std::move(made).error().context("--scheduler-config");
+  if (who == "basic") return std::unique_ptr<SchedulerModel>();
+  return std::move(*made);
 }
 
 /// Where the file says that the plain ports are, unless flags do.
@@ -200,6 +230,7 @@ constexpr std::array<runtime::PortFlag, 2> kPorts = {{
 
 Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, PluginTable table) {
   KOORD_TRY(config, read_configuration(context.flags, table));
+  KOORD_TRY(scheduler, scheduler_to_ask(context.flags, context.clock));
   if (const std::string& file = context.flags.get("write-config-to"); !file.empty()) {
     // Plugins have a word, too.
     const Result<Profiles> checked = make_profiles(config, table, [&](const ProfileConfig&) {
@@ -217,7 +248,8 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
   KOORD_TRY(event_client, context.clients.client(settings));
   context.routes.set_configz("componentconfig", api::encode(config));
   open_ports(config, context);
-  auto made = std::make_unique<Descheduler>(context, std::move(config), *client, *event_client);
+  auto made =
+      std::make_unique<Descheduler>(context, std::move(config), std::move(scheduler), *client, *event_client);
   if (auto profiles = made->make_profiles(table); !profiles)
     return std::move(profiles).error().context("initializing profiles");
   return std::unique_ptr<runtime::Role>(std::move(made));

@@ -44,6 +44,7 @@ PROGRAMS = {
     "kubeconfig": ["--role=scheduler", "--secure-port=0", "--port=0", "--kubeconfig={}"],
     "config": ["--role=scheduler", "--secure-port=0", "--port=0", "--config={}"],
     "descheduler config": ["--role=descheduler", "--secure-port=0", "--port=0", "--config={}"],
+    "scheduler config": ["--role=descheduler", "--secure-port=0", "--port=0", "--scheduler-config={}"],
     "standalone": ["--role=koordlet", "--addr=127.0.0.1:0", "--standalone-config={}"],
     "load": ["sandbox", "--summary=none", "--roles=", "--until-idle", "--idle-after=0s", "--load={}"],
 }

@@ -68,6 +68,12 @@ MORE = {
     ("koordlet", "", "nodes/configz"): "what nodes/proxy is narrowed to",
     ("koordlet", "", "nodes/pods"): "what nodes/proxy is narrowed to",
 }
+MORE.update({("koord-descheduler", *kind): "what the scheduler's filters read, which say where a pod would fit (--node-fit)" for kind in (
+    ("", "persistentvolumes"), ("", "services"), ("resource.k8s.io", "deviceclasses"), ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourceslices"), ("scheduling.koordinator.sh", "devices"), ("scheduling.sigs.k8s.io", "elasticquotas"),
+    ("scheduling.sigs.k8s.io", "podgroups"), ("storage.k8s.io", "csidrivers"), ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "csistoragecapacities"), ("storage.k8s.io", "storageclasses"), ("storage.k8s.io", "volumeattachments"),
+    ("topology.node.k8s.io", "noderesourcetopologies"))})
 # Rights that the default gates need, and an ordinary run seldom uses.
 RARE = {
     ("koord-scheduler", "scheduling.sigs.k8s.io", "podgroups", "patch"): "a PodGroup's phase, where there are PodGroups",
@@ -83,8 +89,6 @@ RARE = {
     ("koord-descheduler", "apps.kruise.io", "statefulsets/scale", "get"): "a pod of Kruise's StatefulSet",
     ("koord-descheduler", "scheduling.koordinator.sh", "podmigrationjobs", "create"): "a pod that a plugin chooses",
     ("koord-descheduler", "scheduling.koordinator.sh", "podmigrationjobs", "delete"): "a job that is over for long enough",
-    ("koord-descheduler", "", "persistentvolumeclaims", "list"): "DefaultEvictor with storage classes that are protected",
-    ("koord-descheduler", "", "persistentvolumeclaims", "watch"): "the same",
     ("koord-descheduler", "", "nodes", "patch"): "CustomPriority with autoCordon",
     ("koord-descheduler", "", "pods", "delete"): "the evictionPolicy Delete",
     ("koord-descheduler", "", "pods", "patch"): "the evictionPolicy SoftEviction",

@@ -5,6 +5,7 @@
 
 #include "drain/controller.hpp"
 #include "drain/gate.hpp"
+#include "drain/scheduler_placement.hpp"
 #include "evictions/evictable.hpp"
 #include "framework/plugin_table.hpp"
 #include "koord/base/feature_gate.hpp"
@@ -23,10 +24,16 @@ std::string why_not(const api::Pod& pod) {
   return all;
 }
 
+std::unique_ptr<Placement> placement_by(SchedulerModel* scheduler) {
+  if (scheduler != nullptr) return std::make_unique<SchedulerPlacement>(*scheduler);
+  return std::make_unique<BasicPlacement>();
+}
+
 class Drain final : public Plugin {
  public:
   explicit Drain(PluginContext& context)
       : dry_run_(context.dry_run),
+        placement_(placement_by(context.scheduler)),
         controller_({.clock = context.clock,
                      .log = context.log,
                      .informers = *context.informers,
@@ -34,7 +41,7 @@ class Drain final : public Plugin {
                      .events = context.events,
                      .may_write = context.may_write,
                      .why_not = why_not,
-                     .placement = placement_}) {}
+                     .placement = *placement_}) {}
 
   void start(TaskGroup& tasks) override {
     if (!dry_run_) controller_.start(tasks);
@@ -43,7 +50,7 @@ class Drain final : public Plugin {
 
  private:
   bool dry_run_;
-  BasicPlacement placement_;
+  std::unique_ptr<Placement> placement_;
   Controller controller_;
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "koord/api/rules/node_selector.hpp"
 #include "koord/api/rules/pod_requests.hpp"
@@ -41,6 +43,22 @@ api::ResourceList requests_of(std::span<const PodPtr> pods) {
   return all;
 }
 
+std::vector<std::size_t> largest_first(std::span<const PodPtr> pods) {
+  std::vector<std::pair<api::Quantity, api::Quantity>> asked;
+  for (const PodPtr& pod : pods) {
+    const api::ResourceList all = api::pod_requests(*pod);
+    const auto amount = [&](std::string_view name) {
+      const api::Quantity* const found = all.find(name);
+      return found ? *found : api::Quantity();
+    };
+    asked.emplace_back(amount("cpu"), amount("memory"));
+  }
+  std::vector<std::size_t> order(pods.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return asked[a] > asked[b]; });
+  return order;
+}
+
 std::vector<Symbol> BasicPlacement::place(std::span<const PodPtr> pods, std::span<const Elsewhere> nodes) {
   std::vector<const Elsewhere*> order;
   for (const Elsewhere& node : nodes)
@@ -53,19 +71,8 @@ std::vector<Symbol> BasicPlacement::place(std::span<const PodPtr> pods, std::spa
 
   std::vector<api::ResourceList> asked;
   for (const PodPtr& pod : pods) asked.push_back(requests_of(*pod));
-  std::vector<std::size_t> largest_first(pods.size());
-  std::iota(largest_first.begin(), largest_first.end(), std::size_t{0});
-  const auto amount = [&](std::size_t i, std::string_view name) {
-    const api::Quantity* const found = asked[i].find(name);
-    return found ? *found : api::Quantity();
-  };
-  std::ranges::stable_sort(largest_first, [&](std::size_t a, std::size_t b) {
-    return std::pair(amount(a, "cpu"), amount(a, "memory")) >
-           std::pair(amount(b, "cpu"), amount(b, "memory"));
-  });
-
   std::vector<Symbol> placed(pods.size());
-  for (const std::size_t i : largest_first) {
+  for (const std::size_t i : largest_first(pods)) {
     const api::Pod& pod = *pods[i];
     const api::RequiredNodeAffinity affinity(pod.spec);
     for (std::size_t n = 0; n < order.size(); ++n) {

@@ -1,6 +1,7 @@
 // Placement: where pods would go if their node were drained.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,8 @@ class BasicPlacement final : public Placement {
   NodeFit* fit_;
 };
 
+/// Their places in the order in which they are placed: by cpu, then by memory that they ask for.
+std::vector<std::size_t> largest_first(std::span<const PodPtr> pods);
 /// What the pods ask for together, those that have ended left out; "pods" is their number.
 api::ResourceList requests_of(std::span<const PodPtr> pods);
 void add(api::ResourceList& to, const api::ResourceList& more);

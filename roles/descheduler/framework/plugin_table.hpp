@@ -35,7 +35,8 @@ using scheduling::ArgsType;
 /// leave both out.
 constexpr api::Kind descheduler_kind(std::string_view kind) { return {"descheduler/v1alpha2", kind}; }
 
-class PodEvictions;  // evictions/pod_evictions.hpp
+class PodEvictions;    // evictions/pod_evictions.hpp
+class SchedulerModel;  // fitting/scheduler_model.hpp
 
 /// What plugins are made with; all of it outlives them. The pointers are null where nothing may be asked of
 /// a cluster: a configuration is being checked.
@@ -53,6 +54,8 @@ struct PluginContext {
   /// What plugins of one name have in common whatever profile they are of, by that name; null: nothing, there
   /// is one profile.
   std::map<std::string, std::shared_ptr<void>, std::less<>>* shared = nullptr;
+  /// Whom to ask where pods fit outside of passes; null: nobody, BasicNodeFit's rules hold.
+  SchedulerModel* scheduler = nullptr;
   /// Whether a write may begin now.
   std::function<bool()> may_write = [] { return false; };
   bool dry_run = false;    // of the whole configuration

@@ -17,13 +17,23 @@ using runtime::FlagType;
 
 constexpr std::string_view kMisc = "Misc flags", kInsecure = "Insecure serving flags";
 
-constexpr std::array<Flag, 2> kMiscFlags = {{
+constexpr std::array<Flag, 4> kMiscFlags = {{
     {"config", FlagType::text, "",
      "A DeschedulerConfiguration. Without it one pass is made, in which nothing is chosen, and "
      "PodMigrationJobs are seen to.",
      0, kMisc},
     {"write-config-to", FlagType::text, "",
      "Write the configuration in effect to this file, as JSON, and exit.", 0, kMisc},
+    {"node-fit", FlagType::text, "scheduler",
+     "Who says whether a pod would fit on another node, where a plugin or an evictor asks (nodeFit): "
+     "scheduler, "
+     "by all filters of the scheduler, or basic, by the few rules of koord-descheduler's own check.",
+     0, kMisc},
+    {"scheduler-config", FlagType::text, "",
+     "The KubeSchedulerConfiguration of the scheduler that places the cluster's pods, for "
+     "--node-fit=scheduler; "
+     "empty: the default profile of koord's scheduler, for koord-scheduler and default-scheduler.",
+     0, kMisc},
 }};
 
 constexpr std::array<Flag, 2> kInsecureFlags = {{

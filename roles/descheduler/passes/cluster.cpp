@@ -41,7 +41,9 @@ Cluster::Cluster(kube::InformerSet& informers, kube::Client& client, Clock& cloc
       budgets_(informers.informer<api::PodDisruptionBudget>(client)) {}
 
 std::vector<kube::AnyInformer> Cluster::all() const {
-  return {nodes_, pods_, metrics_, namespaces_, classes_, budgets_};
+  std::vector<kube::AnyInformer> all{nodes_, pods_, metrics_, namespaces_, classes_, budgets_};
+  all.insert(all.end(), others_.begin(), others_.end());
+  return all;
 }
 
 Result<> Cluster::synced() const {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "framework/snapshot.hpp"
 #include "koord/kube/informer.hpp"
@@ -17,6 +19,9 @@ namespace koord::descheduler {
 class Cluster {
  public:
   Cluster(kube::InformerSet& informers, kube::Client& client, Clock& clock, const Logger& log);
+
+  /// These have to be here, too, and must not be stale.
+  void follow_also(std::vector<kube::AnyInformer> others) { others_ = std::move(others); }
 
   /// Ok once all that there was at the start is here; what is awaited and why else. NodeMetrics that the API
   /// server does not serve count as none.
@@ -41,6 +46,7 @@ class Cluster {
   kube::Informer<api::Namespace> namespaces_;
   kube::Informer<api::PriorityClass> classes_;
   kube::Informer<api::PodDisruptionBudget> budgets_;
+  std::vector<kube::AnyInformer> others_;
 };
 
 }  // namespace koord::descheduler

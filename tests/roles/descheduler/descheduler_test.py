@@ -83,7 +83,7 @@ class Descheduler:
         return code
 
 
-class TheDescheduler(unittest.TestCase):
+class World(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="koord-descheduler.")
         self.addCleanup(folder.cleanup)
@@ -121,6 +121,8 @@ class TheDescheduler(unittest.TestCase):
     def names(self):
         return sorted(item["metadata"]["name"] for item in self.api.list(PODS))
 
+
+class TheDescheduler(World):
     def test_pods_go_in_a_pass_and_their_budgets_are_heeded(self):
         self.request("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", {
             "metadata": {"name": "most"}, "spec": {"minAvailable": 5, "selector": {"matchLabels": {"app": "web"}}}})

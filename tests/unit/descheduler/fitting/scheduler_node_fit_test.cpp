@@ -1,0 +1,249 @@
+// SchedulerNodeFit: rules that BasicNodeFit does not know, what a pod's own presence must not do, and what
+// the cluster looks like afterwards.
+#include "fitting/scheduler_node_fit.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "framework/node_fit.hpp"
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/persistent_volume.hpp"
+#include "koord/api/types/core_v1/persistent_volume_claim.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/pod_group.hpp"
+#include "koord/base/manual_clock.hpp"
+#include "koord/scheduling/engine/engine.hpp"
+#include "support/tree.hpp"
+#include "unit/descheduler/plugins/rows.hpp"
+
+namespace koord::descheduler {
+
+namespace {
+
+using Rows = std::vector<std::string>;
+
+/// Nodes and pods by rows, in a snapshot and in a model.
+struct World {
+  explicit World(const Rows& node_rows, const Rows& pod_rows, const std::string& config = {})
+      : model(SchedulerModel::make(clock, config).value()), snapshot(objects(node_rows, pod_rows)) {
+    for (const NodeView& node : snapshot.nodes()) model->engine().put_node(node.node);
+    for (const PodPtr& pod : snapshot.pods()) model->engine().put_pod(pod);
+  }
+  static SnapshotObjects objects(const Rows& nodes, const Rows& pods) {
+    SnapshotObjects all;
+    for (const std::string& row : nodes) all.nodes.push_back(test::node_of(row));
+    for (const std::string& row : pods) all.pods.push_back(test::pod_of(row));
+    return all;
+  }
+  template <class T>
+  void put(std::string_view json) {
+    model->engine().put_object(std::make_shared<const T>(api::decode<T>(json).value()));
+  }
+  const api::Pod& pod(std::string_view name) const {
+    for (const PodPtr& pod : snapshot.pods())
+      if (pod->metadata.name == name) return *pod;
+    throw std::logic_error("no such pod");
+  }
+  bool fits(std::string_view name, const char* node) {
+    SchedulerNodeFit fit(*model, snapshot);
+    return fit.fits(pod(name), *snapshot.node(node));
+  }
+  bool fits_basically(std::string_view name, const char* node) const {
+    BasicNodeFit fit(snapshot);
+    return fit.fits(pod(name), *snapshot.node(node));
+  }
+  std::string destination(std::string_view name) {
+    SchedulerNodeFit fit(*model, snapshot);
+    const NodeView* const found = fit.destination(pod(name), snapshot);
+    return found != nullptr ? found->node->metadata.name : "";
+  }
+
+  ManualClock clock;
+  std::unique_ptr<SchedulerModel> model;
+  Snapshot snapshot;
+};
+
+std::string spec(const std::string& json) { return R"( {"spec":)" + json + "}"; }
+std::string terms(const std::string& kind, const std::string& app, const std::string& topology = "zone") {
+  return spec(
+      R"({"affinity":{")" + kind +
+      R"(":{"requiredDuringSchedulingIgnoredDuringExecution":[{"labelSelector":{"matchLabels":{"app":")" +
+      app + R"("}},"topologyKey":")" + topology + R"("}]}}})");
+}
+const std::string kSpread = spec(
+    R"({"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule",)"
+    R"("labelSelector":{"matchLabels":{"app":"x"}}}]})");
+const std::string kPort =
+    spec(R"({"containers":[{"name":"c","ports":[{"containerPort":80,"hostPort":80}]}]})");
+const std::string kClaim = spec(R"({"volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"data"}}]})");
+
+}  // namespace
+
+TEST_CASE("a pod fits where all rules of the scheduler take it") {
+  struct Row {
+    const char* name;
+    Rows nodes, pods;  // asked: p, which is on a, of b
+    bool fits, basically;
+  };
+  const std::string a = "a label:zone=1", b = "b label:zone=2", c = "c label:zone=3";
+  const Row rows[] = {
+      {"an empty node", {a, b}, {"p a"}, true, true},
+      {"a cordoned node", {a, b + " cordoned"}, {"p a"}, false, false},
+      {"no room", {a, b}, {"p a cpu=1500", "q b cpu=600"}, false, false},
+      {"room", {a, b}, {"p a cpu=1500", "q b cpu=500"}, true, true},
+      {"a taint", {a, b + " taint:k=v:NoSchedule"}, {"p a"}, false, false},
+      {"a host port", {a, b}, {"p a" + kPort, "q b" + kPort}, false, true},
+      {"nobody's host port", {a, b}, {"p a" + kPort, "q b"}, true, true},
+      {"spread: others' domains are emptier",
+       {a, b, c},
+       {"p a label:app=x" + kSpread, "q b label:app=x", "r b label:app=x", "s c label:app=x"},
+       false,
+       true},
+      {"spread: it evens domains out", {a, b}, {"p a label:app=x" + kSpread, "q a label:app=x"}, true, true},
+      {"affinity: nobody to be beside",
+       {a, b},
+       {"p a" + terms("podAffinity", "y"), "q a label:app=y"},
+       false,
+       true},
+      {"affinity: somebody", {a, b}, {"p a" + terms("podAffinity", "y"), "q b label:app=y"}, true, true},
+      {"who is there keeps away from it",
+       {a, b},
+       {"p a label:app=x", "q b" + terms("podAntiAffinity", "x")},
+       false,
+       true},
+      {"it keeps away from who is in the zone, on another node",
+       {a, b, "d label:zone=2"},
+       {"p a" + terms("podAntiAffinity", "y"), "q d label:app=y"},
+       false,
+       true},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.name);
+    World world(row.nodes, row.pods);
+    CHECK(world.fits("p", "b") == row.fits);
+    CHECK(world.fits_basically("p", "b") == row.basically);
+  }
+}
+
+TEST_CASE("a pod's own presence stands in nobody's way") {
+  const Rows nodes = {"a label:zone=1", "b label:zone=1", "c label:zone=2 cordoned"};
+  SECTION("of its replacement in the zone, from which it keeps pods like it away") {
+    World world(nodes, {"p a label:app=x" + terms("podAntiAffinity", "x")});
+    CHECK(world.fits("p", "b"));
+  }
+  SECTION("of its replacement in the zone, where one more would be one too many") {
+    World world(nodes, {"p a label:app=x" + kSpread});
+    CHECK(world.fits("p", "b"));
+  }
+  SECTION("on its own node, which is full with it") {
+    World world(nodes, {"p a cpu=2000"});
+    CHECK(world.fits("p", "a"));
+    CHECK(world.fits("p", "b"));
+  }
+  SECTION("but its own node may take it no more") {
+    World world({"a cordoned", "b"}, {"p a"});
+    CHECK_FALSE(world.fits("p", "a"));
+  }
+}
+
+TEST_CASE("where volumes are decides where pods go") {
+  World world({"a label:zone=1", "b label:zone=2"}, {"p a" + kClaim});
+  world.put<api::PersistentVolumeClaim>(
+      R"({"metadata":{"name":"data","namespace":"default","uid":"1",)"
+      R"("annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":"pv"},"status":{"phase":"Bound"}})");
+  const auto volume = [](const std::string& zone) {
+    return R"({"metadata":{"name":"pv"},"spec":{"claimRef":{"namespace":"default","name":"data","uid":"1"},)"
+           R"("nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[)"
+           R"({"key":"zone","operator":"In","values":[)" +
+           zone + "]}]}]}}}}";
+  };
+  world.put<api::PersistentVolume>(volume(R"("1")"));
+  CHECK_FALSE(world.fits("p", "b"));
+  CHECK(world.fits_basically("p", "b"));
+  world.put<api::PersistentVolume>(volume(R"("1","2")"));
+  CHECK(world.fits("p", "b"));
+}
+
+TEST_CASE("a pod of a gang goes alone, and its quota counts it once") {
+  SECTION("a gang that is whole with it only") {
+    const std::string gang = " label:pod-group.scheduling.sigs.k8s.io=g";
+    World world({"a", "b"}, {"p a" + gang, "q a" + gang});
+    world.put<api::PodGroup>(
+        R"({"metadata":{"name":"g","namespace":"default","uid":"g"},"spec":{"minMember":2}})");
+    CHECK(world.fits("p", "b"));
+  }
+  SECTION("a quota that has room for it once") {
+    World world({"a", "b"}, {"p a cpu=800 label:quota.scheduling.koordinator.sh/name=team"});
+    const auto quota = [](const std::string& cpu) {
+      return R"({"metadata":{"name":"team","namespace":"default","uid":"t"},"spec":{"max":{"cpu":")" + cpu +
+             R"(","memory":"1Ti"},"min":{"cpu":")" + cpu + R"("}}})";
+    };
+    world.put<api::ElasticQuota>(quota("1"));
+    CHECK(world.fits("p", "b"));
+    world.put<api::ElasticQuota>(quota("500m"));
+    CHECK_FALSE(world.fits("p", "b"));
+    CHECK(world.destination("p").empty());
+  }
+}
+
+TEST_CASE("what goes in the pass still counts, and so does who was asked about") {
+  World world({"a", "b"}, {"p a cpu=1500" + kClaim, "q b cpu=1500"});
+  SchedulerNodeFit fit(*world.model, world.snapshot);
+  for (int turn = 0; turn < 2; ++turn) {
+    CHECK_FALSE(fit.fits(world.pod("p"), *world.snapshot.node("b")));
+    CHECK_FALSE(fit.fits(world.pod("q"), *world.snapshot.node("a")));
+    CHECK(fit.fits(world.pod("q"), *world.snapshot.node("b")));
+  }
+  CHECK(world.model->engine().pods() == 2);
+}
+
+TEST_CASE("a pod that has gone meanwhile does not come back by being asked about") {
+  World world({"a", "b"}, {"p a cpu=1500" + kClaim, "q b cpu=1500"});
+  world.model->engine().remove_pod(world.pod("p"));
+  CHECK_FALSE(world.fits("p", "b"));
+  CHECK(world.model->engine().pods() == 1);
+  CHECK(world.fits("q", "a"));
+}
+
+TEST_CASE("where a pod would go is the node that its profile likes best, but its own") {
+  World world({"a", "b", "c", "d cordoned"}, {"p a", "q b cpu=1000", "r c cpu=500"});
+  CHECK(world.destination("p") == "c");
+  CHECK(world.destination("q") == "a");
+  World full({"a", "b cpu=500"}, {"p a cpu=1000"});
+  CHECK(full.destination("p").empty());
+}
+
+TEST_CASE("a pod is judged by the profile that its schedulerName names, by the first one if there is none") {
+  const koord::testing::Tree tree(
+      {{"config",
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+        "- schedulerName: strict\n"
+        "- schedulerName: lax\n  plugins: {multiPoint: {disabled: [{name: NodePorts}]}}\n"}});
+  const auto by = [&](const std::string& scheduler) {
+    const std::string json =
+        R"( {"spec":{"schedulerName":")" + scheduler +
+        R"(","containers":[{"name":"c","ports":[{"containerPort":80,"hostPort":80}]}]}})";
+    return World({"a", "b"}, {"p a" + json, "q b" + kPort}, tree / "config").fits("p", "b");
+  };
+  CHECK(by("lax"));
+  CHECK_FALSE(by("strict"));
+  CHECK_FALSE(by("nobody"));
+}
+
+TEST_CASE("a configuration that cannot be used is refused by file and field") {
+  const koord::testing::Tree tree(
+      {{"config",
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+        "- schedulerName: s\n  pluginz: {}\n"}});
+  ManualClock clock;
+  const auto unknown = SchedulerModel::make(clock, tree / "config");
+  REQUIRE_FALSE(unknown.has_value());
+  CHECK_THAT(unknown.error().message(), Catch::Contains(tree / "config") && Catch::Contains("pluginz"));
+  const auto missing = SchedulerModel::make(clock, tree / "none");
+  REQUIRE_FALSE(missing.has_value());
+  CHECK_THAT(missing.error().message(), Catch::Contains(tree / "none"));
+}
+
+}  // namespace koord::descheduler
