@@ -1,4 +1,4 @@
-"""Ends a scheduler at a moment that a test chooses: when it writes something, before or after that arrives."""
+"""Ends a process at a moment that a test chooses: when it writes something, before or after that arrives."""
 import threading
 
 
@@ -11,8 +11,11 @@ class Killer:
         self.parts = (parts,) if isinstance(parts, str) else parts
         self.lock, self.died = threading.Lock(), threading.Event()
 
+    def is_meant(self, method, path, when):
+        return (when, method) == (self.when, self.method) and all(part in path for part in self.parts)
+
     def __call__(self, method, path, when):
-        concerns = (when, method) == (self.when, self.method) and all(part in path for part in self.parts)
+        concerns = self.is_meant(method, path, when)
         with self.lock:
             if self.died.is_set():
                 return True
