@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::chrono::seconds kNotLeading{1};
 constexpr std::chrono::minutes kOrphanAge{1};
+/// Until it is asked again whether a pod of the same workload still comes to a pod's node.
+constexpr std::chrono::seconds kComing{1};
 /// Of the time of the event loop arbitration takes a tenth at most.
 constexpr int kRest = 10;
 
@@ -113,7 +115,10 @@ void Controller::apply_job(const JobPtr& before, const JobPtr& after) {
     book_.remove(before->metadata.name, before->metadata.uid);
   }
   if (after) {
-    if (is_finished(*after)) locals_.erase(after->metadata.uid);
+    if (is_finished(*after)) {
+      locals_.erase(after->metadata.uid);
+      remember_arrival(*after);
+    }
     book_.put(after, present_pod(*after));
     queue_.add(after->metadata.name);
     look_at_line(*after);
@@ -255,6 +260,8 @@ Task<Result<>> Controller::scavenge() {
       find_orphans();
       for (auto& [name, profile] : profiles_)
         for (auto& [type, limits] : profile.limits) limits.forget_before(parts_.clock.now());
+      left_.forget_before(parts_.clock.now());
+      reached_.forget_before(parts_.clock.now());
     }
     KOORD_CO_CHECK(co_await sleep(parts_.clock, kScavenge));
   }
@@ -300,8 +307,21 @@ void Controller::remember_evictions() {
     std::string workload(workload_of(*job));
     if (const PodPtr pod = pod_of(*job); pod && workload.empty()) workload = controller_uid(*pod);
     count_eviction(workload, job->spec.pod_ref->namespace_.view(), evicted->last_transition_time.wall());
+    left_.note(workload, from_node(*job), evicted->last_transition_time.wall());
     if (!is_finished(*job)) locals_[job->metadata.uid].counted = true;
   }
+}
+
+void Controller::remember_arrival(const api::PodMigrationJob& job) {
+  if (job.status.phase != "Succeeded") return;
+  WallTime at{};
+  for (const api::PodMigrationJobCondition& condition : job.status.conditions)
+    at = std::max<WallTime>(at, condition.last_transition_time.wall());
+  reached_.note(workload_of(job), job.status.node_name.view(), at);
+}
+
+bool Controller::has_just_come(const api::Pod& pod) const {
+  return reached_.has(controller_uid(pod), pod.spec.node_name.view(), parts_.clock.now());
 }
 
 void Controller::count_eviction(std::string_view workload, std::string_view ns, WallTime at) {
@@ -318,6 +338,13 @@ nanoseconds Controller::held_back(const api::Pod& pod, const std::string& profil
 nanoseconds Controller::held_back(const api::Pod& pod, Profile& profile) {
   const WallTime now = parts_.clock.now();
   nanoseconds most{0};
+  if (const std::string_view workload = controller_uid(pod); !workload.empty())
+    for (const std::string& name : book_.of_workload(workload)) {
+      const JobPtr other = book_.find(name);
+      if (other && other->spec.pod_ref && other->spec.pod_ref->uid != pod.metadata.uid &&
+          !other->status.node_name.empty() && other->status.node_name == pod.spec.node_name.view())
+        most = kComing;
+    }
   for (const auto& [type, limits] : profile.limits) {
     const ObjectLimiter& limiter = *profile.args->object_limiters.find(type);
     if (type == "namespace") {

@@ -24,6 +24,7 @@
 #include "migration/job_writes.hpp"
 #include "migration/jobs/book.hpp"
 #include "migration/jobs/progress.hpp"
+#include "migration/jobs/recent_nodes.hpp"
 #include "migration/object_limiter.hpp"
 #include "migration/workloads.hpp"
 
@@ -51,8 +52,14 @@ class Controller {
     std::function<void(const api::Pod&, const JobEvent&)> tell_pod;
     bool without_claims = false;  // the gate DisablePVCReservation
     bool dry_run = false;         // follows what there is, does nothing
+    /// For so long none of a workload's pods is given room on a node that one of them has left.
+    nanoseconds stays_away = std::chrono::minutes(5);
   };
-  explicit Controller(Parts parts) : parts_(std::move(parts)), writes_(parts_.client, parts_.may_write) {}
+  explicit Controller(Parts parts)
+      : parts_(std::move(parts)),
+        writes_(parts_.client, parts_.may_write),
+        left_(parts_.stays_away),
+        reached_(parts_.stays_away) {}
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
@@ -70,8 +77,11 @@ class Controller {
   const JobBook& book() const { return book_; }
   /// A job for the pod of a profile; its limits are not asked.
   Task<Result<>> create(api::PodMigrationJob job);
-  /// How long the pod has to wait since others like it were evicted lately; 0: not at all.
+  /// How long the pod has to wait since others like it were evicted lately, or one of its workload is coming
+  /// to its node; 0: not at all.
   nanoseconds held_back(const api::Pod& pod, const std::string& profile);
+  /// Its node was found for it, or for another of its workload, a moment ago.
+  bool has_just_come(const api::Pod& pod) const;
   /// Something is known that was not: jobs that wait are looked at.
   void wake() { wake_.set(); }
 
@@ -111,6 +121,7 @@ class Controller {
   Task<Result<>> scavenge_once();
   void find_orphans();
   void remember_evictions();
+  void remember_arrival(const api::PodMigrationJob& job);
   PodPtr pod_of(const api::PodMigrationJob& job) const;
   PodPtr present_pod(const api::PodMigrationJob& job) const;  // whatever its UID
   Profile& profile_of(const api::PodMigrationJob& job);
@@ -122,6 +133,7 @@ class Controller {
   Task<Result<std::optional<Again>>> take_step(JobPtr job);
   Task<Result<std::optional<Again>>> let_pass(JobPtr job);
   Task<Result<std::optional<Again>>> forbid(JobPtr job);
+  Task<Result<std::optional<Again>>> give_up_room(JobPtr job);
   Task<Result<Held>> look(JobPtr job);
   Task<Result<PodPtr>> read_pod(std::string ns, std::string name);
   Task<Result<std::optional<Again>>> reserve(JobPtr job);
@@ -132,6 +144,8 @@ class Controller {
   Again until(std::optional<WallTime> end, Again sooner = {}) const;
   WallTime next_order();
   bool has_turn(const api::PodMigrationJob& job, const api::Reservation& own) const;
+  std::vector<std::string> nodes_to_avoid(const api::PodMigrationJob& job) const;
+  bool comes_back(const api::PodMigrationJob& job, const api::Reservation& room) const;
 
   Parts parts_;
   JobWrites writes_;
@@ -142,6 +156,7 @@ class Controller {
   /// Jobs whose turn it is not yet, by their workload.
   std::map<std::string, std::set<std::string>, std::less<>> lines_;
   WallTime last_order_;  // of a reservation
+  RecentNodes left_, reached_;
   kube::WorkQueue<std::string> queue_{
       parts_.clock,
       {.backoff_first = std::chrono::milliseconds(100), .backoff_max = std::chrono::seconds(30)}};

@@ -22,6 +22,10 @@ namespace {
 constexpr std::string_view kName = "MigrationController", kWithoutClaims = "DisablePVCReservation";
 /// How old what a pass has counted of workloads may be.
 constexpr std::chrono::seconds kCountsKept{1};
+/// How long a node that a pod has left stays without pods of its workload that are migrated: as many passes,
+/// and at least as long as what nodes report is an average of.
+constexpr int kStaysAwayPasses = 10;
+constexpr std::chrono::minutes kStaysAway{5};
 
 std::string random_uuid() { return kube::make_identity("-").substr(2); }
 
@@ -62,7 +66,8 @@ struct Shared {
                              const JobEvent& event) { record(events, job, event); },
             .tell_pod = [events](const api::Pod& pod, const JobEvent& event) { record(events, pod, event); },
             .without_claims = context.gates.known(kWithoutClaims) && context.gates.enabled(kWithoutClaims),
-            .dry_run = context.dry_run};
+            .dry_run = context.dry_run,
+            .stays_away = std::max<nanoseconds>(kStaysAwayPasses * context.interval, kStaysAway)};
   }
 
   ApiWorkloads workloads;
@@ -128,7 +133,9 @@ class Migrator final : public Evictor {
     std::string why = why_not(*pod);
     if (why.empty()) why = why_not_now(*pod);
     if (why.empty() && shared_->controller.held_back(*pod, context_.profile).count() > 0)
-      why = "pods like it were evicted lately";
+      why = "pods like it were evicted lately, or come to its node";
+    if (why.empty() && shared_->controller.has_just_come(*pod))
+      why = "its node was found for a pod of its workload a moment ago";
     if (!why.empty()) co_return Error(Code::invalid, fmt::format("Pod {}: {}", name_of(*pod), why));
     co_return co_await shared_->controller.create(std::move(job));
   }

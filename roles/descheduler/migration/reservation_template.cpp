@@ -79,7 +79,8 @@ void keep_off(Value& spec, std::string_view node, Arena& arena) {
 }  // namespace
 
 Result<std::string> reservation_template(const api::PodMigrationJob& job, std::string_view pod,
-                                         bool without_claims, WallTime now) {
+                                         bool without_claims, WallTime now,
+                                         std::span<const std::string> away) {
   KOORD_TRY(document, json::parse(pod));
   json::Document made;
   if (job.spec.reservation_options && !job.spec.reservation_options->template_.empty()) {
@@ -111,8 +112,10 @@ Result<std::string> reservation_template(const api::PodMigrationJob& job, std::s
 
   Value& pod_spec = json::object_at(json::object_at(spec, "template", arena), "spec", arena);
   json::remove(pod_spec, "nodeName");
-  if (const std::string_view node = json::text_at(document, "spec", "nodeName"); !node.empty())
-    keep_off(pod_spec, node, arena);
+  const std::string_view own = json::text_at(document, "spec", "nodeName");
+  if (!own.empty()) keep_off(pod_spec, own, arena);
+  for (const std::string& node : away)
+    if (node != own) keep_off(pod_spec, node, arena);
   if (without_claims) {
     if (Value* volumes = json::find(pod_spec, "volumes"); volumes && volumes->is_array()) {
       volumes->erase_if([](const Value& volume) {

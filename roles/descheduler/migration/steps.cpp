@@ -59,6 +59,20 @@ bool Controller::has_turn(const api::PodMigrationJob& job, const api::Reservatio
   });
 }
 
+/// That pods of the job's workload have left a moment ago, or are about to.
+std::vector<std::string> Controller::nodes_to_avoid(const api::PodMigrationJob& job) const {
+  const std::string_view workload = workload_of(job);
+  if (workload.empty()) return {};
+  std::vector<std::string> nodes = left_.of(workload, parts_.clock.now());
+  for (const std::string& name : book_.of_workload(workload))
+    if (const JobPtr other = book_.find(name); other && !from_node(*other).empty())
+      nodes.emplace_back(from_node(*other));
+  std::ranges::sort(nodes);
+  const auto twice = std::ranges::unique(nodes);
+  nodes.erase(twice.begin(), twice.end());
+  return nodes;
+}
+
 Task<Result<Controller::Again>> Controller::advance(std::string name) {
   for (int steps = 0; steps < kMostSteps; ++steps) {
     const JobPtr job = book_.find(name);
@@ -88,6 +102,8 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
     lines_[std::string(workload_of(*job))].insert(job->metadata.name);
     co_return std::optional(until(ends_at(*job)));
   }
+  if (begins_eviction && held.reservation && comes_back(*job, *held.reservation))
+    co_return co_await give_up_room(std::move(job));
   if (begins_eviction && held.pod && !local.counted) {
     local.counted = true;
     const api::OwnerReference* owner = api::controller_of(held.pod->metadata);
@@ -119,13 +135,36 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
   co_return co_await write(std::move(job), std::move(step));
 }
 
+/// A node that was not avoided: a pod of the workload has left it since the reservation was made.
+bool Controller::comes_back(const api::PodMigrationJob& job, const api::Reservation& room) const {
+  return api::value_or(room.metadata.labels, kCreatedByLabel) == kCreator &&
+         !job.metadata.annotations.contains(api::kEvictAnnotation) &&
+         left_.has(workload_of(job), room.status.node_name.view(), parts_.clock.now());
+}
+
+Task<Result<std::optional<Controller::Again>>> Controller::give_up_room(JobPtr job) {
+  const api::ObjectReference& ref = *job->spec.reservation_options->reservation_ref;
+  KOORD_CO_CHECK(co_await writes_.release(ref.name, ref.uid));
+  Step step{.act = Act::kWriteStatus, .status = job->status, .event = {}, .wake_at = {}};
+  step.status->phase = "Failed";
+  step.status->reason = "ForbiddenMigratePod";
+  step.status->message =
+      fmt::format("Reservation is on Node {}, which a Pod of the same workload has just left",
+                  quote(job->status.node_name.view()));
+  step.event = JobEvent{true, "ForbiddenMigratePod", step.status->message};
+  co_return co_await write(std::move(job), std::move(step));
+}
+
 /// What a decision of the arbitrator comes to, while it is still the newest.
 Task<Result<std::optional<Controller::Again>>> Controller::let_pass(JobPtr job) {
   api::PodMigrationJob after = *job;
   after.metadata.annotations[api::kPassedArbitrationAnnotation] = "true";
-  if (const PodPtr pod = pod_of(*job))
+  if (const PodPtr pod = pod_of(*job)) {
     if (const api::OwnerReference* owner = api::controller_of(pod->metadata))
       after.metadata.annotations[api::kJobWorkloadAnnotation] = owner->uid;
+    if (!pod->spec.node_name.empty())
+      after.metadata.annotations[api::kJobNodeAnnotation] = Symbol(pod->spec.node_name.view());
+  }
   co_return co_await settle(job, co_await writes_.change(job, std::move(after)), {});
 }
 
@@ -199,7 +238,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::reserve(JobPtr job) {
     locals_[job->metadata.uid].pod_gone = true;
     co_return std::optional<Again>();
   }
-  auto made = reservation_template(*job, *pod, parts_.without_claims, next_order());
+  auto made = reservation_template(*job, *pod, parts_.without_claims, next_order(), nodes_to_avoid(*job));
   Result<JobWrites::ReservationPtr> reservation =
       made ? co_await writes_.reserve(reservation_document(*made).value(), job->metadata.uid) : made.error();
   if (!reservation) {
@@ -251,6 +290,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::evict(JobPtr job, Pod
     if (step.status) KOORD_CO_CHECK(co_await write(job, std::move(step)));
     co_return error;
   }
+  left_.note(workload_of(*job), pod->spec.node_name.view(), parts_.clock.now());
   const bool first = !locals_[uid].asked;
   locals_[uid].asked = parts_.clock.mono();
   if (first)

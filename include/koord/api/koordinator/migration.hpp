@@ -19,5 +19,7 @@ inline constexpr std::string_view kJobProfileAnnotation = "descheduler.koordinat
 /// The UID of the pod's controller, noted when the arbitrator lets the job go: whose pods are evicted too
 /// often is known after the pod has gone, too.
 inline constexpr std::string_view kJobWorkloadAnnotation = "descheduler.koordinator.sh/workload-uid";
+/// The node from which the pod goes, noted at the same time: no other of its workload comes to it at once.
+inline constexpr std::string_view kJobNodeAnnotation = "descheduler.koordinator.sh/from-node";
 
 }  // namespace koord::api

@@ -45,6 +45,10 @@ std::string_view workload_of(const api::PodMigrationJob& job) {
   return api::value_or(job.metadata.annotations, api::kJobWorkloadAnnotation);
 }
 
+std::string_view from_node(const api::PodMigrationJob& job) {
+  return api::value_or(job.metadata.annotations, api::kJobNodeAnnotation);
+}
+
 std::string pod_key(const api::PodMigrationJob& job) {
   return job.spec.pod_ref ? fmt::format("{}/{}", job.spec.pod_ref->namespace_.view(), job.spec.pod_ref->name)
                           : std::string();

@@ -78,5 +78,7 @@ class JobBook {
 std::string pod_key(const api::PodMigrationJob& job);
 /// The UID of its pod's controller, which is known once it has passed arbitration; empty: nobody's.
 std::string_view workload_of(const api::PodMigrationJob& job);
+/// The node from which its pod goes, the same way.
+std::string_view from_node(const api::PodMigrationJob& job);
 
 }  // namespace koord::descheduler::migration

@@ -121,6 +121,11 @@ TEST_CASE("a pod that is evicted has a job, at once no other one, and is moved")
   // The other pod of the set waits until two of ten may go in five minutes.
   CHECK(evictor.why_not(*world.pod("b")).empty());
   CHECK_THAT(world.evict(evictor, "b"), Catch::Contains("evicted lately"));
+  // The one that has come to another node is not chosen there in the next passes.
+  for (int i = 0; i < 4; ++i) world.loop.advance(1min);
+  CHECK_THAT(world.evict(evictor, "a-next"), Catch::Contains("a moment ago"));
+  for (int i = 0; i < 2; ++i) world.loop.advance(1min);
+  CHECK(world.evict(evictor, "a-next").empty());
 }
 
 TEST_CASE("two profiles have one controller, and each job is judged by its own") {
