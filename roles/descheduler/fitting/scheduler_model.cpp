@@ -26,7 +26,17 @@ namespace {
 /// So many changes are taken in before others have their turn: a few milliseconds.
 constexpr std::size_t kPart = 1024;
 
-/// As it was made: nothing of where it is, and of what it was given there.
+/// It has claims of which it is not known what they were given.
+bool has_unknown_claims(const api::Pod& pod) {
+  return std::ranges::any_of(pod.spec.resource_claims, [&](const auto& claim) {
+    return claim.resource_claim_name.empty() &&
+           std::ranges::find(pod.status.resource_claim_statuses, claim.name, [](const auto& status) {
+             return status.name;
+           }) == pod.status.resource_claim_statuses.end();
+  });
+}
+
+/// As it was made, but for its claims: nothing of where it is, and of what it was given there.
 PodPtr as_new(const api::Pod& pod, const scheduling::Profile& profile) {
   auto made = std::make_shared<api::Pod>();
   made->metadata = pod.metadata;
@@ -38,6 +48,7 @@ PodPtr as_new(const api::Pod& pod, const scheduling::Profile& profile) {
   made->spec.node_name = {};
   made->spec.scheduler_name = Symbol(profile.scheduler_name);
   made->spec.scheduling_gates = {};
+  made->status.resource_claim_statuses = pod.status.resource_claim_statuses;
   return made;
 }
 
@@ -93,6 +104,7 @@ const scheduling::Profile& SchedulerModel::profile_of(const api::Pod& pod) const
 
 scheduling::ClassState* SchedulerModel::ask(const api::Pod& pod) {
   ++asked_;
+  if (has_unknown_claims(pod)) return nullptr;
   const scheduling::Profile& profile = profile_of(pod);
   const PodPtr made = as_new(pod, profile);
   if (engine_->refusal(profile, made)) return nullptr;

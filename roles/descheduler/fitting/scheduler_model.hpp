@@ -49,7 +49,7 @@ class SchedulerModel {
   scheduling::Engine& engine() { return *engine_; }
   const scheduling::Profile& profile_of(const api::Pod& pod) const;
   /// What a pod like this one would get on each node now. Its own place is still taken. nullptr: none,
-  /// whatever the nodes are (its quota is used up). Until the next call.
+  /// whatever the nodes are (its quota is used up, claims of it are not known). Until the next call.
   scheduling::ClassState* ask(const api::Pod& pod);
   /// Another number: what ask() gave is no longer good.
   std::uint64_t asked() const { return asked_; }

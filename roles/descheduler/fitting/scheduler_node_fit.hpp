@@ -13,9 +13,9 @@ namespace koord::descheduler {
 /// The filters of the pod's profile (SchedulerModel) on the cluster without the pod: what it uses now is
 /// free, its replacement need not keep away from it, its quota does not count it twice, its gang is as it is.
 /// So on its own node it has its room, unless another rule would not take it there again. What goes in the
-/// pass still counts. What a pod's claims say of nodes holds for its replacement, too. Of one pass, for which
-/// it holds the model, which has just caught up; it and the snapshot outlive it, and so do pods that it is
-/// asked about, unchanged.
+/// pass still counts. What a pod's claims of volumes and devices say of nodes holds for its replacement, too.
+/// Of one pass, for which it holds the model, which has just caught up; it and the snapshot outlive it, and
+/// so do pods that it is asked about, unchanged.
 class SchedulerNodeFit final : public NodeFit {
  public:
   SchedulerNodeFit(SchedulerModel& model, const Snapshot& snapshot);

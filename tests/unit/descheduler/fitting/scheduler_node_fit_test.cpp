@@ -11,6 +11,7 @@
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/persistent_volume.hpp"
 #include "koord/api/types/core_v1/persistent_volume_claim.hpp"
+#include "koord/api/types/resource_v1/resource_claim.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/pod_group.hpp"
 #include "koord/base/manual_clock.hpp"
@@ -186,6 +187,29 @@ TEST_CASE("a pod of a gang goes alone, and its quota counts it once") {
     CHECK_FALSE(world.fits("p", "b"));
     CHECK(world.destination("p").empty());
   }
+}
+
+TEST_CASE("a pod with claims goes where their devices can be reached") {
+  const std::string asks = R"("spec":{"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"}]})";
+  World unknown({"a", "b"}, {"p a {" + asks + "}"});
+  CHECK_FALSE(unknown.fits("p", "b"));
+  CHECK(unknown.fits_basically("p", "b"));
+  World world(
+      {"a", "b"},
+      {"p a {" + asks + R"(,"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"c"}]}})"});
+  const auto claim = [](const std::string& nodes) {
+    return R"({"metadata":{"name":"c","namespace":"default","uid":"c","ownerReferences":[{"apiVersion":"v1",)"
+           R"("kind":"Pod","name":"p","uid":"uid-p","controller":true}]},"spec":{"devices":{"requests":[)"
+           R"({"name":"r","exactly":{"deviceClassName":"gpu"}}]}},"status":{"allocation":{"devices":{"results":[)"
+           R"({"request":"r","driver":"d","pool":"a","device":"0"}]},"nodeSelector":{"nodeSelectorTerms":[)"
+           R"({"matchFields":[{"key":"metadata.name","operator":"In","values":[)" +
+           nodes + R"(]}]}]}},"reservedFor":[{"resource":"pods","name":"p","uid":"uid-p"}]}})";
+  };
+  world.put<api::ResourceClaim>(claim(R"("a")"));
+  CHECK_FALSE(world.fits("p", "b"));
+  CHECK(world.fits("p", "a"));
+  world.put<api::ResourceClaim>(claim(R"("a","b")"));
+  CHECK(world.fits("p", "b"));
 }
 
 TEST_CASE("what goes in the pass still counts, and so does who was asked about") {
