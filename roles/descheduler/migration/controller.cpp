@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::chrono::seconds kNotLeading{1};
 constexpr std::chrono::minutes kOrphanAge{1};
-/// Until it is asked again whether a pod of the same workload still comes to a pod's node.
-constexpr std::chrono::seconds kComing{1};
 /// Of the time of the event loop arbitration takes a tenth at most.
 constexpr int kRest = 10;
 
@@ -320,8 +318,19 @@ void Controller::remember_arrival(const api::PodMigrationJob& job) {
   reached_.note(workload_of(job), job.status.node_name.view(), at);
 }
 
+bool Controller::is_awaited_there(const api::Pod& pod) const {
+  const std::string_view workload = controller_uid(pod);
+  if (workload.empty() || pod.spec.node_name.empty()) return false;
+  return std::ranges::any_of(book_.of_workload(workload), [&](const std::string& name) {
+    const JobPtr other = book_.find(name);
+    return other && other->spec.pod_ref && other->spec.pod_ref->uid != pod.metadata.uid &&
+           other->status.node_name == pod.spec.node_name.view();
+  });
+}
+
 bool Controller::has_just_come(const api::Pod& pod) const {
-  return reached_.has(controller_uid(pod), pod.spec.node_name.view(), parts_.clock.now());
+  return is_awaited_there(pod) ||
+         reached_.has(controller_uid(pod), pod.spec.node_name.view(), parts_.clock.now());
 }
 
 void Controller::count_eviction(std::string_view workload, std::string_view ns, WallTime at) {
@@ -338,13 +347,6 @@ nanoseconds Controller::held_back(const api::Pod& pod, const std::string& profil
 nanoseconds Controller::held_back(const api::Pod& pod, Profile& profile) {
   const WallTime now = parts_.clock.now();
   nanoseconds most{0};
-  if (const std::string_view workload = controller_uid(pod); !workload.empty())
-    for (const std::string& name : book_.of_workload(workload)) {
-      const JobPtr other = book_.find(name);
-      if (other && other->spec.pod_ref && other->spec.pod_ref->uid != pod.metadata.uid &&
-          !other->status.node_name.empty() && other->status.node_name == pod.spec.node_name.view())
-        most = kComing;
-    }
   for (const auto& [type, limits] : profile.limits) {
     const ObjectLimiter& limiter = *profile.args->object_limiters.find(type);
     if (type == "namespace") {

@@ -77,10 +77,9 @@ class Controller {
   const JobBook& book() const { return book_; }
   /// A job for the pod of a profile; its limits are not asked.
   Task<Result<>> create(api::PodMigrationJob job);
-  /// How long the pod has to wait since others like it were evicted lately, or one of its workload is coming
-  /// to its node; 0: not at all.
+  /// How long the pod has to wait since others like it were evicted lately; 0: not at all.
   nanoseconds held_back(const api::Pod& pod, const std::string& profile);
-  /// Its node was found for it, or for another of its workload, a moment ago.
+  /// Its node was found for it, or for another of its workload, a moment ago, or somebody comes to it yet.
   bool has_just_come(const api::Pod& pod) const;
   /// Something is known that was not: jobs that wait are looked at.
   void wake() { wake_.set(); }
@@ -146,6 +145,7 @@ class Controller {
   bool has_turn(const api::PodMigrationJob& job, const api::Reservation& own) const;
   std::vector<std::string> nodes_to_avoid(const api::PodMigrationJob& job) const;
   bool comes_back(const api::PodMigrationJob& job, const api::Reservation& room) const;
+  bool is_awaited_there(const api::Pod& pod) const;  // another of its workload, at its node
 
   Parts parts_;
   JobWrites writes_;

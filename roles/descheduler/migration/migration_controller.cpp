@@ -133,7 +133,7 @@ class Migrator final : public Evictor {
     std::string why = why_not(*pod);
     if (why.empty()) why = why_not_now(*pod);
     if (why.empty() && shared_->controller.held_back(*pod, context_.profile).count() > 0)
-      why = "pods like it were evicted lately, or come to its node";
+      why = "pods like it were evicted lately";
     if (why.empty() && shared_->controller.has_just_come(*pod))
       why = "its node was found for a pod of its workload a moment ago";
     if (!why.empty()) co_return Error(Code::invalid, fmt::format("Pod {}: {}", name_of(*pod), why));

@@ -20,9 +20,16 @@ using Act = Step::Act;
 
 constexpr int kMostSteps = 16;  // of one job before others have their turn
 constexpr std::chrono::seconds kNotLeading{1};
+/// Until it is asked again whether another pod still comes to a pod's node.
+constexpr std::chrono::seconds kAwaited{1};
 
 bool has_passed(const api::PodMigrationJob& job) {
   return api::value_or(job.metadata.annotations, api::kPassedArbitrationAnnotation) == "true";
+}
+
+/// What people and drains want moved goes where they want it to go.
+bool is_by_plugin(const api::PodMigrationJob& job) {
+  return job.metadata.annotations.contains(api::kJobProfileAnnotation);
 }
 
 /// The pod's own policy, else the job's, where there is one of that name; else the configuration's.
@@ -62,7 +69,7 @@ bool Controller::has_turn(const api::PodMigrationJob& job, const api::Reservatio
 /// That pods of the job's workload have left a moment ago, or are about to.
 std::vector<std::string> Controller::nodes_to_avoid(const api::PodMigrationJob& job) const {
   const std::string_view workload = workload_of(job);
-  if (workload.empty()) return {};
+  if (workload.empty() || !is_by_plugin(job)) return {};
   std::vector<std::string> nodes = left_.of(workload, parts_.clock.now());
   for (const std::string& name : book_.of_workload(workload))
     if (const JobPtr other = book_.find(name); other && !from_node(*other).empty())
@@ -102,6 +109,8 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
     lines_[std::string(workload_of(*job))].insert(job->metadata.name);
     co_return std::optional(until(ends_at(*job)));
   }
+  if (begins_eviction && held.pod && is_by_plugin(*job) && is_awaited_there(*held.pod))
+    co_return std::optional(until(ends_at(*job), kAwaited));
   if (begins_eviction && held.reservation && comes_back(*job, *held.reservation))
     co_return co_await give_up_room(std::move(job));
   if (begins_eviction && held.pod && !local.counted) {
@@ -137,8 +146,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
 
 /// A node that was not avoided: a pod of the workload has left it since the reservation was made.
 bool Controller::comes_back(const api::PodMigrationJob& job, const api::Reservation& room) const {
-  return api::value_or(room.metadata.labels, kCreatedByLabel) == kCreator &&
-         !job.metadata.annotations.contains(api::kEvictAnnotation) &&
+  return is_by_plugin(job) && api::value_or(room.metadata.labels, kCreatedByLabel) == kCreator &&
          left_.has(workload_of(job), room.status.node_name.view(), parts_.clock.now());
 }
 

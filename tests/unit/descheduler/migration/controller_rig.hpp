@@ -84,12 +84,12 @@ struct World {
             R"("status":{{"phase":"Running","conditions":[{{"type":"Ready","status":"True"}}]}}}})",
             name, name, owner, owner, node));
   }
-  void job(const std::string& name, const std::string& pod, std::string_view spec = "") {
-    cluster.put(
-        "podmigrationjobs//" + name,
-        fmt::format(R"({{"metadata":{{"name":"{}"}},"spec":{{"ttl":"5m0s","podRef":{{"namespace":"default",)"
-                    R"("name":"{}"}}{}}}}})",
-                    name, pod, spec));
+  void job(const std::string& name, const std::string& pod, std::string_view spec = "",
+           std::string_view metadata = "") {
+    cluster.put("podmigrationjobs//" + name,
+                fmt::format(R"({{"metadata":{{"name":"{}"{}}},"spec":{{"ttl":"5m0s","podRef":{{)"
+                            R"("namespace":"default","name":"{}"}}{}}}}})",
+                            name, metadata, pod, spec));
   }
   Process& begin() {
     process = std::make_unique<Process>(cluster, args);

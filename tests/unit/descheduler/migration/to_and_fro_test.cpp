@@ -7,6 +7,11 @@
 namespace koord::descheduler::migration::test {
 namespace {
 
+/// Of a plugin's wish.
+void chosen(World& world, const std::string& pod, std::string_view spec = "") {
+  world.job(pod, pod, spec, R"(,"annotations":{"descheduler.koordinator.sh/profile":"koord-descheduler"})");
+}
+
 /// What the room of a job keeps off.
 std::vector<std::string> avoided(const World& world, const std::string& job) {
   const json::Document room = world.cluster.read("reservations//" + world.reservation_of(job));
@@ -30,24 +35,38 @@ TEST_CASE("a workload's pods get no room on nodes that others of it leave or hav
   world.pod("stranger", "node-9", "other");
   world.begin();
   world.job("stranger", "stranger");
-  world.job("a", "a");
+  chosen(world, "a");
   world.cluster.run();
   REQUIRE(world.phase("a") == "Succeeded");
   world.cluster.schedules = false;
-  world.job("b", "b");
+  chosen(world, "b");
   world.cluster.run(5);
   CHECK(avoided(world, "podmigrationjobs//b") == std::vector<std::string>{"node-6", "node-5"});
   // By whichever process, also where the job that has ended is all that is left of it.
   world.process.reset();
   world.begin();
-  world.job("c", "c");
+  chosen(world, "c");
   world.cluster.run(5);
   CHECK(avoided(world, "podmigrationjobs//c") == std::vector<std::string>{"node-7", "node-5", "node-6"});
   for (int i = 0; i < 6; ++i) world.loop.advance(1min);
-  world.job("d", "d");
+  chosen(world, "d");
   world.cluster.run(5);
   CHECK(world.phase("b") == "Failed");
   CHECK(avoided(world, "podmigrationjobs//d") == std::vector<std::string>{"node-8"});
+}
+
+TEST_CASE("a user's pod may go where others of its workload have left") {
+  World world;
+  world.args->object_limiters = {{"workload", ObjectLimiter()}};
+  world.pod("a", "node-1");
+  world.pod("b", "node-6");
+  world.begin();
+  chosen(world, "a", R"(,"mode":"EvictDirectly")");
+  world.cluster.run();
+  world.job("b", "b");
+  world.cluster.run();
+  CHECK(avoided(world, "podmigrationjobs//b") == std::vector<std::string>{"node-6"});
+  CHECK(world.phase("b") == "Succeeded");
 }
 
 TEST_CASE("room on a node that a pod of the workload has left since is given up, and the pod stays") {
@@ -57,11 +76,11 @@ TEST_CASE("room on a node that a pod of the workload has left since is given up,
   world.pod("b", "node-1");
   world.begin();
   world.cluster.schedules = false;
-  world.job("a", "a");
+  chosen(world, "a");
   world.cluster.run(5);
   const std::string room = "reservations//" + world.reservation_of("podmigrationjobs//a");
   world.cluster.change(room, R"({"status":{"conditions":[{"type":"Scheduled","status":"False"}]}})");
-  world.job("b", "b", R"(,"mode":"EvictDirectly")");
+  chosen(world, "b", R"(,"mode":"EvictDirectly")");
   world.cluster.run(5);
   CHECK(world.phase("b") == "Succeeded");
   world.cluster.schedules = true;
@@ -81,9 +100,9 @@ TEST_CASE("a pod waits while another of its workload comes to its node") {
   world.pod("b", "node-1");
   world.begin();
   world.cluster.refusal = "a budget";
-  world.job("a", "a");
+  chosen(world, "a");
   world.cluster.run(5);
-  world.job("b", "b", R"(,"mode":"EvictDirectly")");
+  chosen(world, "b", R"(,"mode":"EvictDirectly")");
   world.cluster.run(60);
   CHECK(world.phase("b") == "Running");
   CHECK(world.cluster.has("pods/default/b"));
