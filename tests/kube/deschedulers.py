@@ -10,7 +10,7 @@ import time
 from schedulers import KOORD
 
 import original_descheduler
-from sandbox import free_port
+from sandbox import free_port, wait_for
 
 # A node that is not ready is named once a pass by the original, before anything else: so its passes are told apart.
 NOT_READY = "not-ready"
@@ -72,11 +72,19 @@ class Descheduler:
         with open(self.log.name, encoding="utf-8", errors="replace") as file:
             return file.read()
 
+    def passes_over(self, count, seconds=60):
+        """Waits until that many have begun (the original) or are over."""
+        wait_for(f"{count} passes of {self.side}", lambda: self.alive() and self.output().count(ENDS[self.side]) >= count, seconds)
+
+    def alive(self):
+        assert self.child.poll() is None, f"{self.side} ended with {self.child.returncode}:\n{self.output()[-4000:]}"
+        return True
+
     def passes(self, count, seconds=60):
         """The first whole ones: for each {pod: (node, plugin, reason)}."""
         end = time.monotonic() + seconds
         while len(found := passes_of(self.side, self.output())) < count:
-            assert self.child.poll() is None, f"{self.side} ended with {self.child.returncode}:\n{self.output()[-4000:]}"
+            self.alive()
             assert time.monotonic() < end, f"{self.side}: {len(found)} passes of {count} in {seconds} s:\n{self.output()[-4000:]}"
             time.sleep(0.05)
         return found[:count]

@@ -81,12 +81,14 @@ class Round {
     std::vector<std::pair<PodRank, const PodLoad*>> pods;
     for (const PodLoad& each : node.pods) {
       if ((side_.prod && !each.prod) || !mover_.may_go(*each.pod)) continue;
-      if (rules_.node_fit && !has_place(each, targets)) continue;
       // Who goes first is who uses most of what is too much; of whom nothing is known, last.
       const double plugin = each.usage ? -pod_score(*each.usage, excess, rules_.weights) : 1;
       pods.emplace_back(rank_of(*each.pod, plugin), &each);
     }
     std::ranges::stable_sort(pods, {}, &std::pair<PodRank, const PodLoad*>::first);
+    // Where there is not room for all, those have it who are to go first.
+    if (rules_.node_fit)
+      std::erase_if(pods, [&](const auto& each) { return !has_place(*each.second, targets); });
 
     std::size_t evicted = 0;
     for (const auto& [rank, each] : pods) {

@@ -215,6 +215,21 @@ TEST_CASE("as many pods leave as with koord-descheduler") {
   CHECK(rows == 20);
 }
 
+TEST_CASE("where not all find room, those do that are to go first") {
+  World world;
+  for (const char* node : {"n1 4000 3000 9", "n2 4000 3000 10"}) world.add_node(node);
+  for (int i = 1; i <= 7; ++i)
+    world.add_pod("p" + std::to_string(i) + " n1 500 0 priority=" + std::to_string(i < 6 ? 10'000 : i));
+  PoolRules rules;
+  rules.thresholds = complete_thresholds({{"cpu", 30}}, {{"cpu", 40}}, {}, {}, false);
+  rules.weights = {1, 1};
+  rules.anomaly.abnormal = 1;
+  Detectors detectors(std::chrono::minutes(5)), prod(std::chrono::minutes(5));
+  std::vector<NodeLoad> nodes = world.loads(rules.thresholds);
+  koord::test::run_task(world.loop, balance(rules, nodes, detectors, prod, MonoTime(seconds(100)), world));
+  CHECK(world.evicted == std::vector<std::string>{"p6", "p7", "p1"});  // 1600 of n2's
+}
+
 TEST_CASE("why a pod leaves is said in Koordinator's words") {
   struct Case {
     bool prod;
