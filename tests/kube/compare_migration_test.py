@@ -27,7 +27,7 @@ import schedulers  # noqa: E402
 from deschedulers import Descheduler, configuration, plugin  # noqa: E402
 from migration_plays import JOBS, PLAYS, RESERVATIONS, UID, Play  # noqa: E402
 
-ARGS = {"evictQPS": 100, "evictBurst": 100, "maxMigratingPerNode": 0}
+ARGS = {"evictQPS": 100, "evictBurst": 100, "maxMigratingPerNode": 0, "schedulerNames": ["default-scheduler"]}
 SIDES = ("original", "koord")
 SPACES = sorted({*cases.SPACES, *(f"namespace{index}" for index in (1, 3, 4, 5))})
 TABLE = descheduler_world.rows(os.path.join(HERE, "..", "golden", "descheduler", "low_node_load.jsonl"))
@@ -211,7 +211,8 @@ def job_of(world, job):
     annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if not key.startswith("descheduler.")}
     created = annotations.pop("koordinator.sh/job-created-by", None)
     spec = {key: value for key, value in job["spec"].items() if key not in ("podRef", "reservationOptions")}
-    return json.dumps([world.named(f"{about['namespace']}/{about['name']}")["spec"]["nodeName"], sorted(about), bool(created), bool(UID.fullmatch(metadata["name"])),
+    return json.dumps([world.named(f"{about['namespace']}/{about['name']}")["spec"]["nodeName"], sorted(about), bool(created),
+                       bool(UID.fullmatch(metadata["name"])),
                        metadata.get("labels"), annotations, spec], sort_keys=True)
 
 

@@ -86,7 +86,8 @@ class RandomWorld(World):
             spec["volumes"] = [choose([{"name": "v", "emptyDir": {}}, {"name": "v", "hostPath": {"path": "/v"}}])]
         namespace = choose(SPACES)
         return {"owner": name, "namespace": namespace, "labels": labels, "spec": spec, "image": choose(IMAGES),
-                "kind": "ReplicaSet" if self.free else choose(["ReplicaSet"] * 8 + ["DaemonSet", "Job"]), "asks": (self.random.randint(0, 5) * 100, self.random.randint(0, 8) * GI // 8)}
+                "kind": "ReplicaSet" if self.free else choose(["ReplicaSet"] * 8 + ["DaemonSet", "Job"]),
+                "asks": (self.random.randint(0, 5) * 100, self.random.randint(0, 8) * GI // 8)}
 
     def node_affinity(self):
         choose, terms = self.random.choice, {}
@@ -232,7 +233,8 @@ def sigs_plugins(seed):
     yield "RemoveFailedPods", "deschedule", {
         **choice, "minPodLifetimeSeconds": 0, "includingInitContainers": chance(0.5),
         **choose([{}, {"reasons": ["Error", "NodeAffinity"]}, {"exitCodes": [1, 2]}]), **choose([{}, {"excludeOwnerKinds": ["Job"]}])}
-    yield "PodLifeTime", "deschedule", {**choice, **choose([{"maxPodLifeTimeSeconds": 1}, {"states": ["Running", "CrashLoopBackOff"], "maxPodLifeTimeSeconds": 1},
+    yield "PodLifeTime", "deschedule", {**choice, **choose([{"maxPodLifeTimeSeconds": 1},
+                                                            {"states": ["Running", "CrashLoopBackOff"], "maxPodLifeTimeSeconds": 1},
                                                             {"states": ["Pending", "Error"]}, {"conditions": [{"type": "Ready", "status": "False"}]}])}
     yield "RemoveDuplicates", "balance", {**spaces, **choose([{}, {"excludeOwnerKinds": ["Job"]}])}
     yield "RemovePodsViolatingTopologySpreadConstraint", "balance", {
