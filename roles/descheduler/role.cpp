@@ -75,6 +75,7 @@ class Descheduler final : public runtime::LeadingRole {
     if (scheduler_) {
       scheduler_->follow(context.informers, client);
       cluster_.follow_also(scheduler_->followed());
+      for (const std::string& note : scheduler_->notes()) log().info("where pods fit", kv("note", note));
     }
     for (const ProfileConfig& profile : config_.profiles) {
       kube::EventRecorderConfig events;

@@ -1,6 +1,9 @@
 // See scheduler_model.hpp.
 #include "fitting/scheduler_model.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -67,7 +70,15 @@ Result<std::unique_ptr<SchedulerModel>> SchedulerModel::make(Clock& clock, const
   auto profiles =
       scheduling::build_profiles(read.config, scheduling::plugin_table(), made->engine_->context(), gates);
   if (!profiles) return std::move(profiles).error().context(config.empty() ? "the shipped profile" : config);
-  for (scheduling::Profile& profile : *profiles) scheduling::refuse_unserved(profile);
+  if (!read.config.extenders.empty())
+    made->notes_.emplace_back("the configuration's extenders are not asked");
+  for (scheduling::Profile& profile : *profiles) {
+    scheduling::refuse_unserved(profile);
+    if (!profile.missing.empty())
+      made->notes_.push_back(
+          fmt::format("plugins of the profile {} that koord does not have yet are left out: {}",
+                      profile.scheduler_name, fmt::join(profile.missing, ", ")));
+  }
   made->engine_->set_profiles(std::move(*profiles));
   made->engine_->set_transforms(scheduling::Transforms());
   return made;

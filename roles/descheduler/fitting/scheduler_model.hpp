@@ -22,7 +22,7 @@ namespace koord::descheduler {
 
 /// Asks about one pod as the scheduler would see one of its shape that is new and waits for a node. It is
 /// judged by the profile that its schedulerName names, and by the configuration's first one if that has none
-/// of the name. Extenders are not asked. Belongs to the role's strand.
+/// of the name. Belongs to the role's strand.
 class SchedulerModel {
  public:
   /// `config`: a file with a KubeSchedulerConfiguration; empty: the shipped profile, for koord-scheduler and
@@ -45,6 +45,8 @@ class SchedulerModel {
   void hold() { ++holders_; }
   void release() { --holders_; }
 
+  /// What is not asked, in sentences for who reads the log: extenders, plugins that koord does not have.
+  const std::vector<std::string>& notes() const { return notes_; }
   /// For who brings in objects otherwise, and reads the nodes.
   scheduling::Engine& engine() { return *engine_; }
   const scheduling::Profile& profile_of(const api::Pod& pod) const;
@@ -77,6 +79,7 @@ class SchedulerModel {
   std::unique_ptr<scheduling::Engine> engine_;
   kube::DeliveryQueue changes_;
   std::vector<kube::AnyInformer> followed_;
+  std::vector<std::string> notes_;
   std::uint64_t asked_ = 1;
   int holders_ = 0;
 };

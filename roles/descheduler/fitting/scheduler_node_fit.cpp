@@ -103,8 +103,8 @@ bool SchedulerNodeFit::fits(const api::Pod& pod, const NodeView& node) {
   return row < asked_->verdicts.size() && asked_->verdicts[row] == scheduling::kPass;
 }
 
-const NodeView* SchedulerNodeFit::destination(const api::Pod& pod, const Snapshot& snapshot) {
-  const SchedulerModel::Without without(model_, {known(pod)});
+/// Of a pod that has been taken out.
+const NodeView* SchedulerNodeFit::best(const api::Pod& pod, const Snapshot& snapshot) {
   scheduling::ClassState* const state = model_.ask(pod);
   if (state == nullptr || state->feasible() == 0) return nullptr;
   const scheduling::NodeTable& table = model_.engine().nodes();
@@ -120,6 +120,23 @@ const NodeView* SchedulerNodeFit::destination(const api::Pod& pod, const Snapsho
     most = score;
   }
   return best;
+}
+
+const NodeView* SchedulerNodeFit::destination(const api::Pod& pod, const Snapshot& snapshot) {
+  const SchedulerModel::Without without(model_, {known(pod)});
+  return best(pod, snapshot);
+}
+
+std::vector<const NodeView*> SchedulerNodeFit::destinations(std::span<const PodPtr> pods,
+                                                            const Snapshot& snapshot) {
+  std::vector<const NodeView*> all;
+  all.reserve(pods.size());
+  SchedulerModel::Without without(model_, {pods.begin(), pods.end()});
+  for (const PodPtr& pod : pods) {
+    all.push_back(best(*pod, snapshot));
+    if (all.back() != nullptr) without.assume(pod, Symbol(all.back()->node->metadata.name));
+  }
+  return all;
 }
 
 }  // namespace koord::descheduler

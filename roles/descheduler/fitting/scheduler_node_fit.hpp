@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "fitting/scheduler_model.hpp"
@@ -24,6 +25,8 @@ class SchedulerNodeFit final : public NodeFit {
   bool fits(const api::Pod& pod, const NodeView& node) override;
   /// By the scores of its profile; of several that are equally good the first by name.
   const NodeView* destination(const api::Pod& pod, const Snapshot& snapshot) override;
+  /// Devices and CPUs are not given out in between.
+  std::vector<const NodeView*> destinations(std::span<const PodPtr> pods, const Snapshot& snapshot) override;
 
  private:
   struct Asked;  // the last pod: of one pod many nodes are asked in a row
@@ -31,6 +34,7 @@ class SchedulerNodeFit final : public NodeFit {
 
   Row row_of(const NodeView& node);
   PodPtr known(const api::Pod& pod) const;
+  const NodeView* best(const api::Pod& pod, const Snapshot& snapshot);
   void ask(const api::Pod& pod);
   void ask_without(const api::Pod& pod);
 

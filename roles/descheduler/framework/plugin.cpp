@@ -18,6 +18,13 @@ const NodeView* NodeFit::destination(const api::Pod& pod, const Snapshot& snapsh
   return nullptr;
 }
 
+std::vector<const NodeView*> NodeFit::destinations(std::span<const PodPtr> pods, const Snapshot& snapshot) {
+  std::vector<const NodeView*> all;
+  all.reserve(pods.size());
+  for (const PodPtr& pod : pods) all.push_back(destination(*pod, snapshot));
+  return all;
+}
+
 Task<Result<>> Plugin::deschedule(Pass& pass) {
   (void)pass;
   co_return Result<>();

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "framework/snapshot.hpp"
 #include "koord/async/task.hpp"
@@ -27,6 +28,9 @@ class NodeFit {
   /// Where it would go if it went now: of the snapshot's nodes but its own the one that the scheduler would
   /// choose; nullptr: none. Who knows no preferences says the first in the order of names where it fits.
   virtual const NodeView* destination(const api::Pod& pod, const Snapshot& snapshot);
+  /// The same of several that go together, in this order, each after the ones before it have found their
+  /// places; who cannot tell says it of each for itself.
+  virtual std::vector<const NodeView*> destinations(std::span<const PodPtr> pods, const Snapshot& snapshot);
 };
 
 /// A pass of one profile as its plugins see it. Belongs to the role's strand, lives for one pass.

@@ -11,6 +11,8 @@ import descheduler_test  # noqa: E402
 from descheduler_test import CONFIG, PODS  # noqa: E402
 from sandbox import wait_for  # noqa: E402
 
+GROUPS, DRAINS = (f"/apis/scheduling.koordinator.sh/v1alpha1/{kind}" for kind in ("drainnodegroups", "drainnodes"))
+UNAVAILABLE = "drain.descheduler.koordinator.sh/unavailable"
 # Pods leave nodes whose taints they do not tolerate, if another one takes them.
 ASKS = CONFIG + """  pluginConfig:
   - {{name: DefaultEvictor, args: {{nodeFit: true}}}}
@@ -45,6 +47,18 @@ class WherePodsFit(descheduler_test.World):
         one = self.start("--node-fit=basic", text=ASKS)
         wait_for("all go", lambda: not [name for name in self.names() if name in ("web-0a", "web-0b", "port-0")])
         self.assertEqual(one.end(), 0)
+
+    def test_a_node_of_a_group_is_not_drained_whose_pods_fit_nowhere(self):
+        self.request("PATCH", f"/api/v1/nodes/{self.nodes[0]}", {"metadata": {"labels": {"pool": "old"}}})
+        for flags, stuck in ([], True), (["--node-fit=basic"], False):
+            with self.subTest(flags=flags):
+                one = self.start("--feature-gates=Drain=true", *flags, text=CONFIG.replace("RemovePodsViolatingNodeTaints", "Drain"))
+                self.request("POST", GROUPS, {"metadata": {"name": "out"}, "spec": {"nodeSelector": {"matchLabels": {"pool": "old"}}}})
+                made = wait_for("a plan", lambda: self.api.list(DRAINS))[0]
+                self.assertEqual("nowhere to go" in made["metadata"].get("annotations", {}).get(UNAVAILABLE, ""), stuck, made)
+                self.request("DELETE", f"{GROUPS}/out")
+                wait_for("all is undone", lambda: not self.api.list(DRAINS) and not self.api.list(GROUPS))
+                self.assertEqual(one.end(), 0)
 
     def test_flags_that_are_wrong_are_refused_by_name(self):
         for flags, message in ((["--node-fit=best"], '--node-fit: "best" is neither scheduler nor basic'),

@@ -239,6 +239,23 @@ TEST_CASE("where a pod would go is the node that its profile likes best, but its
   CHECK(full.destination("p").empty());
 }
 
+TEST_CASE("pods that go together find one another where they have gone") {
+  World world({"a", "b cpu=1000", "c cpu=900"}, {"p a cpu=600", "q a cpu=600", "r a cpu=600", "s b cpu=100"});
+  SchedulerNodeFit fit(*world.model, world.snapshot);
+  std::vector<PodPtr> pods;
+  for (const PodPtr& pod : world.snapshot.pods())
+    if (pod->spec.node_name == "a") pods.push_back(pod);
+  for (int turn = 0; turn < 2; ++turn) {  // nothing of the first is left
+    std::string names;
+    for (const NodeView* node : fit.destinations(pods, world.snapshot))
+      names += node != nullptr ? node->node->metadata.name : "-";
+    CHECK(names == "cb-");
+  }
+  BasicNodeFit basic(world.snapshot);
+  for (const NodeView* node : basic.destinations(pods, world.snapshot))
+    CHECK(node->node->metadata.name == "b");
+}
+
 TEST_CASE("a pod is judged by the profile that its schedulerName names, by the first one if there is none") {
   const koord::testing::Tree tree(
       {{"config",
@@ -254,6 +271,17 @@ TEST_CASE("a pod is judged by the profile that its schedulerName names, by the f
   CHECK(by("lax"));
   CHECK_FALSE(by("strict"));
   CHECK_FALSE(by("nobody"));
+}
+
+TEST_CASE("what a configuration has and nobody is asked about is told") {
+  const koord::testing::Tree tree(
+      {{"config",
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "extenders: [{urlPrefix: 'http://x', filterVerb: f, weight: 1}]\n"}});
+  ManualClock clock;
+  CHECK((*SchedulerModel::make(clock, tree / "config"))->notes() ==
+        std::vector<std::string>{"the configuration's extenders are not asked"});
+  CHECK((*SchedulerModel::make(clock, {}))->notes().empty());
 }
 
 TEST_CASE("a configuration that cannot be used is refused by file and field") {
