@@ -13,7 +13,7 @@
 namespace koord::descheduler::drain {
 namespace {
 
-constexpr std::chrono::seconds kAgain{1}, kUnseenFor{10};
+constexpr std::chrono::seconds kAgain{1}, kUnseenFor{10}, kStops{2};
 constexpr std::chrono::milliseconds kSoon{100};
 
 template <class T>
@@ -26,6 +26,16 @@ void tell(kube::EventRecorder* events, const T& object, const std::vector<DrainE
                     .reason = event.reason,
                     .action = phase,
                     .note = event.note});
+}
+
+/// Returns when all is known that there was when this began.
+Task<Result<>> caught_up(Clock& clock, kube::AnyInformer informer) {
+  KOORD_CO_CHECK(co_await informer.wait_synced());
+  for (;;) {
+    Result<> done = co_await informer.catch_up();
+    if (done || done.error().code() == Code::cancelled) co_return done;
+    KOORD_CO_CHECK(co_await sleep(clock, kAgain));
+  }
 }
 
 Error not_leading() { return Error(Code::unavailable, "another process leads"); }
@@ -52,16 +62,13 @@ void Controller::stop() {
 }
 
 Task<Result<>> Controller::watch() {
-  // What the process before has written must be known: it may have gone on with the same drain.
-  for (kube::AnyInformer& informer : scenes_.all()) {
-    KOORD_CO_CHECK(co_await informer.wait_synced());
-    for (;;) {
-      const Result<> done = co_await informer.catch_up();
-      if (done) break;
-      if (done.error().code() == Code::cancelled) co_return done;
-      KOORD_CO_CHECK(co_await sleep(parts_.clock, kAgain));
-    }
-  }
+  // What the process before has written must be known: it may have gone on with the same drain. All are asked
+  // at once: each may take seconds to say that there is nothing.
+  TaskGroup group(co_await asio::this_coro::executor);
+  for (const kube::AnyInformer& informer : scenes_.all())
+    group.spawn(informer.status().name, caught_up(parts_.clock, informer));
+  Task<Result<>> known = group.join();
+  KOORD_CO_CHECK(co_await with_cleanup(std::move(known), group.stop(parts_.clock, kStops)));
   bool is_working = false;
   for (;;) {
     KOORD_CO_TRY(batch, co_await changes_.next());

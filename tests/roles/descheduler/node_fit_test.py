@@ -50,14 +50,14 @@ class WherePodsFit(descheduler_test.World):
 
     def test_a_node_of_a_group_is_not_drained_whose_pods_fit_nowhere(self):
         self.request("PATCH", f"/api/v1/nodes/{self.nodes[0]}", {"metadata": {"labels": {"pool": "old"}}})
-        for flags, stuck in ([], True), (["--node-fit=basic"], False):
+        for name, flags, stuck in ("first", [], True), ("second", ["--node-fit=basic"], False):
             with self.subTest(flags=flags):
                 one = self.start("--feature-gates=Drain=true", *flags, text=CONFIG.replace("RemovePodsViolatingNodeTaints", "Drain"))
-                self.request("POST", GROUPS, {"metadata": {"name": "out"}, "spec": {"nodeSelector": {"matchLabels": {"pool": "old"}}}})
-                made = wait_for("a plan", lambda: self.api.list(DRAINS))[0]
-                self.assertEqual("nowhere to go" in made["metadata"].get("annotations", {}).get(UNAVAILABLE, ""), stuck, made)
-                self.request("DELETE", f"{GROUPS}/out")
-                wait_for("all is undone", lambda: not self.api.list(DRAINS) and not self.api.list(GROUPS))
+                self.request("POST", GROUPS, {"metadata": {"name": name}, "spec": {"nodeSelector": {"matchLabels": {"pool": "old"}}}})
+                drains = wait_for("a plan", lambda: [drain for drain in self.api.list(DRAINS)
+                                                   if drain["metadata"]["ownerReferences"][0]["name"] == name])
+                why = drains[0]["metadata"].get("annotations", {}).get(UNAVAILABLE, "")
+                self.assertEqual("nowhere to go" in why, stuck, drains)
                 self.assertEqual(one.end(), 0)
 
     def test_flags_that_are_wrong_are_refused_by_name(self):
