@@ -105,6 +105,24 @@ void validate_profile(const ProfileConfig& profile, const std::string& path, Plu
   validate_selector(profile.node_selector, fmt::format("{}.nodeSelector", path), errors);
 }
 
+/// Of a plugin that works for the whole cluster two would work on the same objects.
+void validate_plugins_of_one_profile(const std::vector<ProfileConfig>& profiles, PluginTable table,
+                                     FieldErrors& errors) {
+  for (const PluginEntry* row : table) {
+    if (!row->once) continue;
+    const ProfileConfig* first = nullptr;
+    for (std::size_t i = 0; i < profiles.size(); ++i) {
+      if (!is_enabled(*profiles[i].plugins, row->name)) continue;
+      if (first != nullptr)
+        errors.add(fmt::format(
+            "profiles[{}].plugins: plugin {} is enabled in profile {}, and one profile alone may have it", i,
+            quote(row->name), quote(first->name)));
+      else
+        first = &profiles[i];
+    }
+  }
+}
+
 }  // namespace
 
 Result<> validate(const DeschedulerConfiguration& c, PluginTable table) {
@@ -118,6 +136,7 @@ Result<> validate(const DeschedulerConfiguration& c, PluginTable table) {
     const auto [it, added] = names.try_emplace(c.profiles[i].name, i);
     if (!added) errors.duplicate(fmt::format("{}.name", path), fmt::format("profiles[{}].name", it->second));
   }
+  validate_plugins_of_one_profile(c.profiles, table, errors);
   validate_address(*c.healthz_bind_address, "healthzBindAddress", errors);
   validate_address(*c.metrics_bind_address, "metricsBindAddress", errors);
   validate_selector(c.node_selector, "nodeSelector", errors);

@@ -67,6 +67,6 @@ Result<std::unique_ptr<Plugin>> make(const Args&, PluginContext& context) {
 }  // namespace
 }  // namespace drain
 
-extern const PluginEntry kDrain{.name = "Drain", .deschedules = true, .make = &drain::make};
+extern const PluginEntry kDrain{.name = "Drain", .deschedules = true, .once = true, .make = &drain::make};
 
 }  // namespace koord::descheduler

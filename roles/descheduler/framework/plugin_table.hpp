@@ -71,6 +71,7 @@ struct PluginEntry {
   std::string_view name;
   const ArgsType* args = nullptr;  // nullptr: takes none
   bool deschedules = false, balances = false;
+  bool once = false;  // one profile alone may enable it
   Result<std::unique_ptr<Plugin>> (*make)(const Args& args, PluginContext& context) = nullptr;
   /// Both filters and evicts. Asked once for each profile that names it.
   Result<std::unique_ptr<Evictor>> (*make_evictor)(const Args& args, PluginContext& context) = nullptr;

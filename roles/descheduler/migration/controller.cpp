@@ -167,6 +167,22 @@ PodPtr Controller::pod_of(const api::PodMigrationJob& job) const {
   return pod;
 }
 
+/// Of a job that has not succeeded: the room that was made for it and is nobody's.
+std::shared_ptr<const api::Reservation> Controller::unused_room(const api::PodMigrationJob& job) const {
+  const auto& options = job.spec.reservation_options;
+  if (!is_finished(job) || job.status.phase == "Succeeded" || !options || !options->reservation_ref ||
+      options->template_.text.empty())
+    return nullptr;
+  const api::ObjectReference& ref = *options->reservation_ref;
+  auto room = parts_.reservations.get({}, ref.name);
+  if (!room || room->metadata.uid != ref.uid || !room->status.current_owners.empty() ||
+      api::value_or(room->metadata.labels, kCreatedByLabel) != kCreator ||
+      !book_.of_reservation(ref.name).empty())
+    return nullptr;
+  const Symbol& phase = room->status.phase;
+  return phase.empty() || phase == "Pending" || phase == "Available" ? room : nullptr;
+}
+
 Controller::Profile& Controller::profile_of(const api::PodMigrationJob& job) {
   const std::string_view name = api::value_or(job.metadata.annotations, api::kJobProfileAnnotation);
   const auto it = std::ranges::find_if(profiles_, [&](const auto& each) { return each.first == name; });
@@ -256,6 +272,8 @@ Task<Result<>> Controller::scavenge() {
       const Result<> done = co_await scavenge_once();
       if (!done && done.error().code() == Code::cancelled) co_return done.error();
       find_orphans();
+      for (const JobPtr& job : book_.all())
+        if (unused_room(*job)) queue_.add(job->metadata.name);
       for (auto& [name, profile] : profiles_)
         for (auto& [type, limits] : profile.limits) limits.forget_before(parts_.clock.now());
       left_.forget_before(parts_.clock.now());

@@ -36,6 +36,8 @@ namespace koord::descheduler::migration {
 class Controller {
  public:
   static constexpr std::chrono::seconds kAskAgain{30};  // a pod that was let go and does not go
+  // After an eviction that was refused: twice as long each time.
+  static constexpr std::chrono::milliseconds kRefused{100}, kRefusedOften{30'000};
   static constexpr std::chrono::minutes kScavenge{1}, kLinger{5}, kLingerWithoutTtl{30};
 
   struct Parts {
@@ -98,11 +100,14 @@ class Controller {
     bool ordered = false;          // the reservation has its label
     std::optional<MonoTime> turn;  // when the rate lets it evict
     std::optional<MonoTime> asked;
+    unsigned refusals = 0;             // of its eviction, one after another
+    std::optional<MonoTime> not_soon;  // before then it is not asked for again, whatever happens
   };
   struct Held {
     PodPtr pod, successor;
     std::shared_ptr<const api::Reservation> reservation;
-    Scene scene() const { return {pod.get(), reservation.get(), successor.get()}; }
+    bool pod_stays = false;
+    Scene scene() const { return {pod.get(), reservation.get(), successor.get(), pod_stays}; }
   };
 
   // controller.cpp: what happens, and when who is looked at
@@ -123,12 +128,14 @@ class Controller {
   void remember_arrival(const api::PodMigrationJob& job);
   PodPtr pod_of(const api::PodMigrationJob& job) const;
   PodPtr present_pod(const api::PodMigrationJob& job) const;  // whatever its UID
+  std::shared_ptr<const api::Reservation> unused_room(const api::PodMigrationJob& job) const;
   Profile& profile_of(const api::PodMigrationJob& job);
   nanoseconds held_back(const api::Pod& pod, Profile& profile);
   void count_eviction(std::string_view workload, std::string_view ns, WallTime at);
 
   // steps.cpp: one job
   Task<Result<Again>> advance(std::string name);
+  Task<Result<Again>> release_unused(JobPtr job);
   Task<Result<std::optional<Again>>> take_step(JobPtr job);
   Task<Result<std::optional<Again>>> let_pass(JobPtr job);
   Task<Result<std::optional<Again>>> forbid(JobPtr job);

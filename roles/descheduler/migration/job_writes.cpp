@@ -104,14 +104,15 @@ Task<Result<>> JobWrites::set_order(ReservationPtr reservation, WallTime now) {
   co_return co_await client_.patch<api::Reservation>(*reservation, after);
 }
 
-Task<Result<>> JobWrites::release(std::string reservation, std::string uid) {
+Task<Result<>> JobWrites::release(std::string reservation, std::string uid, std::string resource_version) {
   KOORD_CO_CHECK(may_write());
   kube::DeleteOptions options;
   options.uid = std::move(uid);
+  options.resource_version = std::move(resource_version);
   options.may_go = may_write_;
   Result<> removed = co_await client_.remove<api::Reservation>({.ns = {}, .name = std::move(reservation)},
                                                                std::move(options));
-  // Gone, or another one has its name: that one stays.
+  // Gone, or another one has its name or it is another version: that one stays.
   if (!removed && (removed.error().code() == Code::not_found || removed.error().code() == Code::conflict))
     co_return Result<>();
   co_return removed;

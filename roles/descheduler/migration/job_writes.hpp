@@ -35,8 +35,8 @@ class JobWrites {
   Task<Result<ReservationPtr>> reserve(std::string document, std::string job_uid);
   /// Gives one that a job refers to its place among others, by the label reservation-order.
   Task<Result<>> set_order(ReservationPtr reservation, WallTime now);
-  /// True of one that is gone, too.
-  Task<Result<>> release(std::string reservation, std::string uid = {});
+  /// True of one that is gone, or not that one (any more), too.
+  Task<Result<>> release(std::string reservation, std::string uid = {}, std::string resource_version = {});
 
  private:
   Task<Result<JobPtr>> patch(JobPtr before, api::PodMigrationJob after, std::string subresource);

@@ -83,12 +83,23 @@ std::vector<std::string> Controller::nodes_to_avoid(const api::PodMigrationJob& 
 Task<Result<Controller::Again>> Controller::advance(std::string name) {
   for (int steps = 0; steps < kMostSteps; ++steps) {
     const JobPtr job = book_.find(name);
-    if (!job || is_finished(*job)) co_return Again();
+    if (!job) co_return Again();
+    if (is_finished(*job)) co_return co_await release_unused(job);
     if (!parts_.may_write()) co_return Again(kNotLeading);
     KOORD_CO_TRY(again, co_await take_step(job));
     if (again) co_return *again;
   }
   co_return Again(nanoseconds(1));
+}
+
+/// Of the very version that is known, which nobody has used.
+Task<Result<Controller::Again>> Controller::release_unused(JobPtr job) {
+  const auto room = unused_room(*job);
+  if (!room) co_return Again();
+  if (!parts_.may_write()) co_return Again(kNotLeading);
+  KOORD_CO_CHECK(
+      co_await writes_.release(room->metadata.name, room->metadata.uid, room->metadata.resource_version));
+  co_return Again();
 }
 
 Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job) {
@@ -221,6 +232,14 @@ Task<Result<Controller::Held>> Controller::look(JobPtr job) {
     if (!held.pod && !ref.uid.empty()) locals_[job->metadata.uid].pod_gone = true;
   }
   if (held.reservation && !held.reservation->status.current_owners.empty()) {
+    // Whoever has the room is the pod's successor if that one has gone, which may not have been heard of yet.
+    if (held.reservation->status.phase == "Succeeded" && held.pod && !held.pod->metadata.deletion_timestamp &&
+        !ref.namespace_.empty()) {
+      KOORD_CO_TRY(pod, co_await read_pod(ref.namespace_.str(), ref.name));
+      held.pod = pod && (ref.uid.empty() || ref.uid == pod->metadata.uid) ? pod : nullptr;
+      if (!held.pod && !ref.uid.empty()) locals_[job->metadata.uid].pod_gone = true;
+      held.pod_stays = held.pod && !held.pod->metadata.deletion_timestamp;
+    }
     const api::ObjectReference& owner = held.reservation->status.current_owners[0];
     held.successor = parts_.pods.get(owner.namespace_.view(), owner.name);
     if (!held.successor && !owner.namespace_.empty() && !owner.name.empty()) {
@@ -275,6 +294,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::evict(JobPtr job, Pod
     Local& local = locals_[uid];
     if (local.asked && now < *local.asked + kAskAgain)
       co_return std::optional(until(end, *local.asked + kAskAgain - now));
+    if (local.not_soon && now < *local.not_soon) co_return std::optional(until(end, *local.not_soon - now));
     // A turn is kept for the job, so that it waits no longer for others that come meanwhile.
     if (!local.turn) local.turn = now + rate_->take(now);
     if (now < *local.turn) co_return std::optional(until(end, *local.turn - now));
@@ -294,11 +314,18 @@ Task<Result<std::optional<Controller::Again>>> Controller::evict(JobPtr job, Pod
   if (!asked) {
     const Error error = asked.error();
     if (error.code() == Code::cancelled) co_return error;
+    {
+      Local& local = locals_[uid];
+      const unsigned doublings = std::min(local.refusals++, 10U);
+      local.not_soon =
+          parts_.clock.mono() + std::min<nanoseconds>(kRefused * (1U << doublings), kRefusedOften);
+    }
     Step step = after_failed_eviction(*job, error.message(), parts_.clock.now());
     if (step.status) KOORD_CO_CHECK(co_await write(job, std::move(step)));
     co_return error;
   }
   left_.note(workload_of(*job), pod->spec.node_name.view(), parts_.clock.now());
+  locals_[uid].refusals = 0;
   const bool first = !locals_[uid].asked;
   locals_[uid].asked = parts_.clock.mono();
   if (first)

@@ -134,7 +134,8 @@ class Look {
     if (scene_.reservation && scene_.reservation->status.phase == "Succeeded") {
       // Whoever has it may be the successor of a pod whose end has not been heard of yet, also where the last
       // that was said of the eviction is that it was refused.
-      if (asked && (asked->reason == "Evicting" || is_from_same_controller())) return wait();
+      if (!scene_.pod_stays && asked && (asked->reason == "Evicting" || is_from_same_controller()))
+        return wait();
       return fail("ForbiddenMigratePod", "Reservation is already bound by another Pod");
     }
     // Said before it is asked for: a process that ends in between leaves a job whose pod goes by its doing.

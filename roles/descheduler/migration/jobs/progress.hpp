@@ -18,6 +18,9 @@ struct Scene {
   const api::Pod* pod = nullptr;                  // of the name that the job gives
   const api::Reservation* reservation = nullptr;  // that the job refers to
   const api::Pod* successor = nullptr;            // the reservation's first owner, where it has one
+  /// The API server was asked for the pod once the reservation had an owner, and it is there and not ending:
+  /// that owner is no successor of the pod's.
+  bool pod_stays = false;
 };
 
 /// Of the events.k8s.io kind; its action is "Migrating".

@@ -26,7 +26,8 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 
-Result<DeschedulerConfiguration> read(std::string_view text, std::vector<std::string> arguments = {}) {
+Result<DeschedulerConfiguration> read(std::string_view text, std::vector<std::string> arguments = {},
+                                      PluginTable table = scripted_table()) {
   const Folder folder;
   const std::string file = (folder.path / "config").string();
   std::ofstream(file) << text;
@@ -34,7 +35,7 @@ Result<DeschedulerConfiguration> read(std::string_view text, std::vector<std::st
   const auto line =
       runtime::parse_flags(arguments, {"", {}}, std::vector<runtime::FlagOwner>{{"descheduler", flags()}});
   REQUIRE(line.has_value());
-  auto config = read_configuration(line->roles.find("descheduler")->second, scripted_table());
+  auto config = read_configuration(line->roles.find("descheduler")->second, table);
   if (config) return config;
   // Without the folder's name.
   std::string message = config.error().message();
@@ -274,6 +275,24 @@ TEST_CASE("an address is split as Go splits it") {
   } else {
     CHECK(parts.error().message() == port);
   }
+}
+
+TEST_CASE("a plugin that works for the whole cluster is of one profile") {
+  static const PluginEntry kSingle{.name = "Single", .deschedules = true, .once = true};
+  std::vector<const PluginEntry*> table(scripted_table().begin(), scripted_table().end());
+  table.push_back(&kSingle);
+  const auto text = [](std::string_view second) {
+    return fmt::format(
+        "{}profiles:\n- {{name: a, plugins: {{deschedule: {{enabled: [{{name: Single}}]}}}}}}\n"
+        "- {{name: b, plugins: {{deschedule: {{enabled: [{{name: {}}}]}}}}}}\n",
+        kHead, second);
+  };
+  CHECK(read(text("Chooser"), {}, table).has_value());
+  const auto twice = read(text("Single"), {}, table);
+  REQUIRE_FALSE(twice.has_value());
+  CHECK(twice.error().message() ==
+        "config:5: profiles[1].plugins: plugin \"Single\" is enabled in profile \"a\", and one profile alone "
+        "may have it");
 }
 
 }  // namespace

@@ -174,9 +174,10 @@ class FakeCluster {
     if (!has(key)) return koord::test::status_response(404, "NotFound");
     json::Document object = read(key);
     if (request.method == "DELETE") {
-      const std::string_view uid = json::text_at(body, "preconditions", "uid");
-      if (!uid.empty() && uid != json::text_at(object, "metadata", "uid"))
-        return koord::test::status_response(409, "Conflict");
+      for (const std::string_view field : {"resourceVersion", "uid"})
+        if (const std::string_view wanted = json::text_at(body, "preconditions", field);
+            !wanted.empty() && wanted != json::text_at(object, "metadata", field))
+          return koord::test::status_response(409, "Conflict");
       erase(key);
       return koord::test::json_response(200, "{}");
     }

@@ -350,6 +350,9 @@ TEST_CASE("who has the reservation after a refused eviction") {
     CHECK(c.evictions == evictions);  // nobody is asked to go whose place is taken
     CHECK(c.job->status.phase == (same ? "Running" : "Failed"));
     if (!same) continue;
+    // Asked for now, it is there: the other one is no successor of its.
+    const Scene stays{&*c.pod, &*c.reservation, &*c.successor, true};
+    CHECK(next_step(*c.job, stays, "ReservationFirst", c.now).status->reason == "ForbiddenMigratePod");
     c.pod.reset();
     c.make_ready();
     c.run();
