@@ -1,6 +1,7 @@
 // Which nodes and pods Koordinator's own plugins look at.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,12 @@ api::Selector selector_or_all(const api::Box<api::LabelSelector>& selector);
 /// As field.Invalid: "PATH: Invalid value: {...}: why".
 void check_selector(const api::Box<api::LabelSelector>& selector, const std::string& path,
                     api::FieldErrors& errors);
+/// Of a list of those, as field.Required: one in which none counts would choose all pods.
+template <class Selectors>
+void check_some_selector(const Selectors& selectors, std::string_view path, api::FieldErrors& errors) {
+  if (!selectors.empty() && std::ranges::none_of(selectors, [](const auto& each) { return !!each.selector; }))
+    errors.required(path, "none of them has a selector: all pods would be chosen");
+}
 /// Both lists at once, as field.Invalid.
 void check_either(const std::vector<std::string>& include, const std::vector<std::string>& exclude,
                   const std::string& path, api::FieldErrors& errors);

@@ -7,6 +7,7 @@
 
 #include "koord/api/koordinator/migration.hpp"
 #include "koord/base/text.hpp"
+#include "migration/jobs/check.hpp"
 #include "migration/jobs/conditions.hpp"
 #include "migration/jobs/turns.hpp"
 
@@ -14,6 +15,9 @@ namespace koord::descheduler::migration {
 namespace {
 
 using Act = Step::Act;
+
+/// It is in conditions, events and annotations of the pod, and anybody may write it.
+constexpr std::size_t kLongestReason = 1024;
 
 template <class List>
 auto* of_type(const List& conditions, std::string_view type) {
@@ -35,6 +39,7 @@ class Look {
 
   Step next() const {
     if (job_.spec.paused || is_finished(job_)) return {};
+    if (const std::string wrong = what_is_wrong(job_); !wrong.empty()) return refused(wrong);
     if (const auto end = ends_at(job_); end && now_ >= *end) return timed_out();
     if (api::value_or(job_.metadata.annotations, api::kPassedArbitrationAnnotation) != "true") return wait();
     if (!job_.spec.pod_ref || job_.spec.pod_ref->namespace_.empty() || job_.spec.pod_ref->name.empty())
@@ -87,10 +92,15 @@ class Look {
     return condition && condition->status == "True";
   }
 
-  Step timed_out() const {
-    Step step = fail("Timeout", "Abort job caused by timeout");
+  Step give_up(std::string_view reason, std::string message) const {
+    Step step = fail(reason, std::move(message));
     if (scene_.reservation) step.act = Act::kDeleteReservation;
     return step;
+  }
+  Step timed_out() const { return give_up("Timeout", "Abort job caused by timeout"); }
+  Step refused(std::string_view wrong) const {
+    return give_up("InvalidSpec",
+                   fmt::format("PodMigrationJob {} is invalid: {}", quote(job_.metadata.name), wrong));
   }
   Step missing_pod() const {
     return fail("MissingPod", fmt::format("Abort job caused by missing Pod {}", quote(pod_name())));
@@ -263,7 +273,7 @@ std::optional<WallTime> ends_at(const api::PodMigrationJob& job) {
 std::string_view reason_of(const api::PodMigrationJob& job) {
   for (const std::string_view key : {api::kEvictReasonAnnotation, api::kEvictTriggerAnnotation})
     if (const std::string_view text = api::value_or(job.metadata.annotations, key); !text.empty())
-      return text;
+      return utf8_prefix(text, kLongestReason);
   return "NotSet";
 }
 

@@ -57,7 +57,7 @@ Step after_failed_eviction(const api::PodMigrationJob& job, std::string_view err
 /// The same of one to create the reservation.
 Step after_failed_reservation(const api::PodMigrationJob& job, std::string_view error, WallTime now);
 
-/// Why the pod is to go, in the words of whoever made the job, else the plugin's name.
+/// Why the pod is to go, in the words of whoever made the job, else the plugin's name; of bounded length.
 std::string_view reason_of(const api::PodMigrationJob& job);
 
 /// When its time is over; nothing: never.

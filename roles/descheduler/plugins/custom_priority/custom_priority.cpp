@@ -101,6 +101,7 @@ void CustomPriorityArgs::validate(const std::string& path, api::FieldErrors& err
   for (std::size_t i = 0; i < eviction_order.size(); ++i)
     check_selector(eviction_order[i].node_selector,
                    fmt::format("{}[{}].nodeSelector", field_of(path, "evictionOrder"), i), errors);
+  check_some_selector(pod_selectors, field_of(path, "podSelectors"), errors);
   for (std::size_t i = 0; i < pod_selectors.size(); ++i)
     check_selector(pod_selectors[i].selector, fmt::format("{}[{}]", field_of(path, "podSelectors"), i),
                    errors);

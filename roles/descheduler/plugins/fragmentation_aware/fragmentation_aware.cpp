@@ -63,6 +63,7 @@ void FragmentationAwareArgs::validate(const std::string& path, api::FieldErrors&
   not_negative("imbalanceThreshold", imbalance_threshold);
   not_negative("minImprovementThreshold", min_improvement_threshold);
   check_selector(node_selector, field_of(path, "nodeSelector"), errors);
+  check_some_selector(pod_selectors, field_of(path, "podSelectors"), errors);
   for (std::size_t i = 0; i < pod_selectors.size(); ++i)
     check_selector(pod_selectors[i].selector, fmt::format("{}[{}]", field_of(path, "podSelectors"), i),
                    errors);

@@ -8,6 +8,7 @@
 #include "framework/plugin_table.hpp"
 #include "koord/api/schema/table.hpp"
 #include "koord/base/text.hpp"
+#include "plugins/selectors.hpp"
 
 namespace koord::descheduler::low_node_load {
 
@@ -174,6 +175,7 @@ void LowNodeLoadArgs::validate(const std::string& path, api::FieldErrors& errors
                 "nodeMetricExpiredSeconds should be a positive value");
   check_namespaces(evictable_namespaces,
                    fmt::format("{}{}evictableNamespaces", path, path.empty() ? "" : "."), errors);
+  check_some_selector(pod_selectors, field_of(path, "podSelectors"), errors);
   for (std::size_t i = 0; i < pod_selectors.size(); ++i)
     top.check_selector(pod_selectors[i].selector, fmt::format("podSelectors[{}].selector", i));
   if (detector_cache_timeout && detector_cache_timeout->value <= nanoseconds::zero())

@@ -63,6 +63,7 @@ void ScaleDownBinPackArgs::validate(const std::string& path, api::FieldErrors& e
                    max_pods_to_evict ? std::to_string(*max_pods_to_evict) : "null",
                    "maxPodsToEvict must be positive when strategy is EvictDirectly");
   check_selector(node_selector, field_of(path, "nodeSelector"), errors);
+  check_some_selector(pod_selectors, field_of(path, "podSelectors"), errors);
   for (std::size_t i = 0; i < pod_selectors.size(); ++i)
     check_selector(pod_selectors[i].selector, fmt::format("{}[{}]", field_of(path, "podSelectors"), i),
                    errors);

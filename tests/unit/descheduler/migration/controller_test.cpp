@@ -449,5 +449,46 @@ TEST_CASE("evictions keep to the rate, each job in its turn") {
   CHECK(world.cluster.evictions == 5);
 }
 
+TEST_CASE("complaint 2074: a limit of a workload holds for jobs that are worked at together, too") {
+  World world;
+  world.args->max_concurrent_reconciles = 8;
+  world.args->max_migrating_per_workload = 5;
+  world.args->max_unavailable_per_workload = 5;
+  world.args->object_limiters["workload"].duration = api::Duration(5min);
+  world.args->object_limiters["workload"].max_migrating = 1;
+  for (int i = 0; i < 6; ++i) world.pod("p" + std::to_string(i));
+  world.begin();
+  for (int i = 0; i < 6; ++i)
+    world.job("j" + std::to_string(i), "p" + std::to_string(i), R"(,"mode":"EvictDirectly","ttl":"1h0m0s")");
+  for (int minute = 0; minute < 30; ++minute) {
+    CHECK(world.cluster.evictions <= 1 + minute / 5);
+    world.cluster.run(2);
+    world.loop.advance(1min);
+  }
+  CHECK(world.cluster.evictions >= 5);
+}
+
+TEST_CASE("complaint 1102: who wants to let a pod go himself is asked to, and nobody else ends it") {
+  World world;
+  world.pod("a");
+  world.cluster.change("pods/default/a",
+                       R"({"metadata":{"labels":{"koordinator.sh/evict-policy":"SoftEviction"}}})");
+  world.begin();
+  world.job("move", "a", R"(,"ttl":"1h0m0s")");
+  world.cluster.run();
+  const json::Document pod = world.cluster.read("pods/default/a");
+  const json::Document asked =
+      json::parse(json::text_at(pod, "metadata", "annotations", "scheduling.koordinator.sh/soft-eviction"))
+          .value();
+  CHECK(json::text_at(asked, "reason") == "NotSet");
+  for (int i = 0; i < 30; ++i) world.loop.advance(1min);
+  CHECK(world.cluster.evictions == 0);
+  CHECK(world.phase("move") == "Running");
+  world.cluster.change("pods/default/a", R"({"metadata":{"deletionTimestamp":"2023-11-14T22:43:20Z"}})");
+  world.cluster.run();
+  CHECK(world.phase("move") == "Succeeded");
+  CHECK(world.cluster.evictions == 0);
+}
+
 }  // namespace
 }  // namespace koord::descheduler::migration::test

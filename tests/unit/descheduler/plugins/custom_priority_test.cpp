@@ -140,6 +140,8 @@ TEST_CASE("levels that cannot be are refused in Koordinator's words") {
           with(
               R"(,"podSelectors":[{"name":"bad","selector":{"matchExpressions":[{"key":"app","operator":"Invalid"}]}}])"))
           .starts_with("podSelectors[0]: Invalid value: "));
+  CHECK(refused(with(R"(,"podSelectors":[{"name":"web"}])")) ==
+        "podSelectors: Required value: none of them has a selector: all pods would be chosen");
 }
 
 }  // namespace

@@ -122,6 +122,8 @@ TEST_CASE("FragmentationAware refuses what cannot be in Koordinator's words") {
             .starts_with("nodeSelector: Invalid value: "));
   CHECK(refused(R"({"podSelectors":[{"selector":{"matchExpressions":[{"key":"a","operator":"no"}]}}]})")
             .starts_with("podSelectors[0]: Invalid value: "));
+  CHECK(refused(R"({"podSelectors":[{}]})") ==
+        "podSelectors: Required value: none of them has a selector: all pods would be chosen");
   CHECK(refused(R"({"evictableNamespaces":{"include":["default"],"exclude":["default"]}})")
             .ends_with("only one of Include/Exclude namespaces can be set"));
 }

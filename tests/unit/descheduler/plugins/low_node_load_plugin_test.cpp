@@ -2,6 +2,7 @@
 // pass.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <map>
 
 #include "koord/api/schema/codec.hpp"
@@ -133,6 +134,8 @@ TEST_CASE("arguments that contradict themselves are refused by name") {
       {R"({"evictableNamespaces":{"include":["a"],"exclude":["b"]}})", "evictableNamespaces: "},
       {R"({"podSelectors":[{"selector":{"matchExpressions":[{"key":"a","operator":"In"}]}}]})",
        "podSelectors[0].selector: "},
+      {R"({"podSelectors":[{"name":"web"}]})",
+       "podSelectors: Required value: none of them has a selector: all pods would be chosen"},
       {R"({"highThresholds":{"cpu":-1}})",
        "highThresholds[cpu]: Invalid value: -1: percentage must be greater than or equal to 0"},
       {R"({"highThresholds":{"cpu":120}})", ""},
@@ -270,6 +273,55 @@ TEST_CASE("a node has to use too much for more passes in a row than are configur
     run(*plugin, *in);
     CHECK(in->gone.size() == (pass == 6 ? 3U : 0U));
   }
+}
+
+TEST_CASE("complaint 1975: one pod that is large enough goes, not several small ones") {
+  Cluster cluster;
+  cluster.objects.pods.clear();
+  cluster.reports["a"]->status.pods_metric.clear();
+  for (int i = 0; i < 4; ++i) cluster.pod("small" + std::to_string(i) + " a owner=ReplicaSet/w", 400, 0);
+  cluster.pod("nearly a owner=ReplicaSet/w", 1700, 0);
+  cluster.pod("huge a owner=ReplicaSet/w", 3700, 0);
+  const auto plugin = make_plugin(kLowNodeLoad, bounds());
+  const auto pass = cluster.pass();
+  run(*plugin, *pass);  // 8 of 10 CPUs are used, 6 may be: 2 are too much
+  CHECK(pass->names() == std::vector<std::string>{"default/huge"});
+}
+
+TEST_CASE("complaint 1854: relieving one node does not begin anew with counting others") {
+  Cluster cluster;
+  cluster.node("d cpu=10000 memory=10000 pods=100");
+  const auto plugin = make_plugin(
+      kLowNodeLoad, R"({"lowThresholds":{"cpu":30,"memory":50},"highThresholds":{"cpu":60,"memory":80}})");
+  std::vector<std::string> gone_from;
+  for (int pass = 1; pass <= 9; ++pass) {
+    if (pass == 4)  // from now on d uses too much, too
+      for (int i = 0; i < 8; ++i) cluster.pod("d" + std::to_string(i) + " d owner=ReplicaSet/w", 1000, 100);
+    const auto in = cluster.pass();
+    in->mono = MonoTime(std::chrono::seconds(10 * pass));
+    run(*plugin, *in);
+    for (const std::string& pod : in->names()) gone_from.push_back(std::to_string(pass) + pod.substr(8, 1));
+  }
+  // In the sixth pass in which it does, each.
+  CHECK(std::ranges::count(gone_from, "6a") == 3);
+  CHECK(std::ranges::count(gone_from, "9d") == 2);
+  CHECK(std::ranges::count_if(gone_from, [](const std::string& each) { return each.ends_with("d"); }) == 2);
+}
+
+TEST_CASE("complaint 2225: prod pods stay once prod uses no more than it may") {
+  Cluster cluster;
+  const auto plugin = make_plugin(
+      kLowNodeLoad,
+      R"({"lowThresholds":{"cpu":20},"highThresholds":{"cpu":99},"prodLowThresholds":{"cpu":10},"prodHighThresholds":{"cpu":79},"anomalyCondition":{"consecutiveAbnormalities":1}})");
+  const auto pass = cluster.pass();
+  run(*plugin, *pass);
+  CHECK(pass->gone.size() == 1);  // of 8 CPUs, 7.9 of which prod may use
+}
+
+TEST_CASE("a deviation of 0 is no limit, and nobody goes for it") {
+  CHECK(
+      Cluster().gone(R"({"lowThresholds":{"cpu":0},"highThresholds":{"cpu":0},"useDeviationThresholds":true,)"
+                     R"("anomalyCondition":{"consecutiveAbnormalities":1}})") == 0);
 }
 
 }  // namespace

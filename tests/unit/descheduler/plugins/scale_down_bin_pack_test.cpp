@@ -138,6 +138,8 @@ TEST_CASE("ScaleDownBinPack refuses what cannot be in Koordinator's words") {
       refused(
           R"({"podSelectors":[{"name":"x","selector":{"matchExpressions":[{"key":"invalid_key!!","operator":"In","values":["v"]}]}}]})")
           .starts_with("podSelectors[0]: Invalid value: "));
+  CHECK(refused(R"({"podSelectors":[{"name":"web"}]})") ==
+        "podSelectors: Required value: none of them has a selector: all pods would be chosen");
   CHECK(refused(R"({"evictableNamespaces":{"include":["default"],"exclude":["kube-system"]}})")
             .ends_with("only one of Include/Exclude namespaces can be set"));
   CHECK(refused(R"({"resourceWeights":{"cpu":-1}})") ==
