@@ -24,7 +24,7 @@ from deschedulers import ENDS, Descheduler, configuration, plugin  # noqa: E402
 
 GI = 1 << 30
 NODE_CPU, NODE_MEMORY, WORKLOAD = 32000, 128 * GI, 50
-INTERVAL, WARM_PASSES, LIMIT_SECONDS = "2s", 3, 300
+INTERVAL, WARM_PASSES, LIMIT_SECONDS = "2s", 2, 900
 ARGS = {"lowThresholds": {"cpu": 45, "memory": 55}, "highThresholds": {"cpu": 75, "memory": 80},
         "anomalyCondition": {"timeout": "1m", "consecutiveAbnormalities": 1, "consecutiveNormalities": 1},
         "nodeMetricExpirationSeconds": 100000}

@@ -8,6 +8,7 @@ since there are more orders than anybody sees. What is left aside stands in `ASI
 usage: compare_descheduler_test.py [TEST...]       KOORDINATOR_BIN names the folder with `koord-descheduler` and `crds/`
 """
 import collections
+import functools
 import os
 import sys
 import time
@@ -23,7 +24,7 @@ import reservations  # noqa: E402
 import schedulers  # noqa: E402
 from deschedulers import Descheduler, configuration, plugin  # noqa: E402
 
-# Defects of the original, all of them in packaging/COMPATIBILITY.md, and how worlds or comparisons leave them aside.
+# Defects of the original, which stand in packaging/COMPATIBILITY.md, and what is chance there, and how worlds or comparisons leave them aside.
 ASIDE = {
     "nodeFit of an evictor does not reach sigs' plugins": "evictors have none",
     "node fit of Koordinator's plugins knows neither anti-affinity nor how many pods a node takes": "LowNodeLoad's pods have none, its nodes take all",
@@ -31,6 +32,9 @@ ASIDE = {
     "a pod leaves for a node that it prefers also if it fits on none": "RemovePodsViolatingNodeAffinity is asked for what is required",
     "domains are counted without the pods that may not go, and the most important pods go first": "all pods may go, and are counted",
     "sigs' plugins say no reason": "reasons are LowNodeLoad's",
+    "CustomPriority moves pods that have ended": "all run",
+    "where room is short, the order of nodes decides which of them CustomPriority drains": "its nodes are large",
+    "CustomPriority's BestEffort forgets which room it has given away": "it is asked without node fit",
     "in a dry run a second pool chooses pods that go already": "such cases are counted as left aside",
 }
 TABLE = descheduler_world.rows(os.path.join(HERE, "..", "golden", "descheduler", "low_node_load.jsonl"))
@@ -57,16 +61,23 @@ def by_workload(world, told):
     return collections.Counter((world.owner(pod), node) for pod, all_of in told.items() for node, *_ in all_of)
 
 
+def by_workload_and_reason(world, told):
+    """Alike pods of a workload are one another's."""
+    return collections.Counter((world.owner(pod), *each[::2]) for pod, all_of in told.items() for each in all_of)
+
+
 def by_workload_alone(world, told):
     return collections.Counter(world.owner(pod) for pod, all_of in told.items() for _ in all_of)
 
 
-# How sigs' plugins are compared, where it is not by the names of those that go.
+# How plugins beside LowNodeLoad are compared, where it is not by the names of those that go.
 VIEWS = {"RemoveDuplicates": by_workload, "RemovePodsViolatingInterPodAntiAffinity": by_workload_alone,
-         "RemovePodsViolatingTopologySpreadConstraint": by_workload_alone}
+         "RemovePodsViolatingTopologySpreadConstraint": by_workload_alone, "FragmentationAware": by_workload_and_reason,
+         "CustomPriority": by_workload_and_reason}
+FREE = {"free": True, "social": False, "ranked": False}
 # Their worlds, where they are not social ones with taints.
 WORLDS = {"LowNodeUtilization": {"tainted": False}, "HighNodeUtilization": {"tainted": False},
-          "RemovePodsViolatingTopologySpreadConstraint": {"free": True, "social": False, "ranked": False}}
+          "CustomPriority": {**FREE, "room": 8}, "FragmentationAware": FREE, "RemovePodsViolatingTopologySpreadConstraint": FREE}
 
 
 def verdict(world, view, theirs, ours):
@@ -108,6 +119,9 @@ class TheDeschedulers(unittest.TestCase):
         descheduler_world.make_priority_classes(cls.api, [0, 10000, *cases.RANKS])
         cls.met, cls.verdicts = collections.Counter(), collections.Counter()
 
+    def setUp(self):
+        self.tearDown()
+
     def tearDown(self):
         descheduler_world.clear(self.api, SPACES)
 
@@ -146,11 +160,39 @@ class TheDeschedulers(unittest.TestCase):
             number = seed * 100 + index
             with self.subTest(number):
                 self.compare(world, plugin("LowNodeLoad", "balance", **cases.load_args(number)), by_name,
-                             evictor_args=cases.evictor_args(number), **cases.limits(number))
+                             evictor_args=cases.evictor_args(number), **cases.limits(number, world))
+
+    def test_a_node_has_to_use_too_much_for_some_passes(self):
+        row = TABLE[1]
+        world = descheduler_world.row_world(row)
+        world.install(self.api)
+        for passes in (2, 4):
+            args = {**descheduler_world.row_args(row), "anomalyCondition": {"timeout": "10m", "consecutiveAbnormalities": passes, "consecutiveNormalities": 1}}
+            config = functools.partial(configuration, schedulers.KUBECONFIG, plugin("LowNodeLoad", "balance", **args))
+            with Descheduler("original", config()) as original, Descheduler("koord", config()) as koord:
+                theirs, ours = ([len(told) for told in side.passes(12)] for side in (original, koord))
+            self.assertEqual(ours, theirs)
+            self.assertEqual(theirs, [0] * passes + [row["evicted"]] * (12 - passes))
+
+    def test_evictions_that_are_made(self):
+        """One pass of each, and whom it leaves."""
+        for row in TABLE[1:8]:
+            left = []
+            for side in ("original", "koord"):
+                descheduler_world.clear(self.api, SPACES)
+                world = descheduler_world.row_world(row)
+                world.install(self.api)
+                config = configuration(schedulers.KUBECONFIG, plugin("LowNodeLoad", "balance", **descheduler_world.row_args(row)), dry_run=False, interval="1h")
+                with Descheduler(side, config) as process:
+                    process.passes_over(1)
+                    left.append(schedulers.settled(lambda: collections.Counter(
+                        pod["spec"]["nodeName"] for space in SPACES for pod in self.api.list(f"/api/v1/namespaces/{space}/pods")), 1))
+            self.assertEqual(*left, row["name"])
+            self.assertEqual(left[0].total(), len(row["pods"]) - row["evicted"])
 
     def random_plugins(self, seed):
         installed = None
-        for number, (name, point, args) in enumerate(sorted(cases.sigs_plugins(seed), key=lambda each: str(WORLDS.get(each[0])))):
+        for number, (name, point, args) in enumerate(sorted([*cases.sigs_plugins(seed), *cases.own_plugins(seed)], key=lambda each: str(WORLDS.get(each[0])))):
             with self.subTest(name):
                 wanted = {"social": True, "ranked": True, **WORLDS.get(name, {})}
                 if wanted != installed:
@@ -162,7 +204,7 @@ class TheDeschedulers(unittest.TestCase):
 
     def test_that_every_plugin_had_pods_go(self):
         print(f"pods that go: {dict(self.met)}; passes are {dict(self.verdicts)}")
-        names = ["LowNodeLoad", *(name for name, *_ in cases.sigs_plugins(1))]
+        names = ["LowNodeLoad", *(name for each in (cases.own_plugins, cases.sigs_plugins) for name, *_ in each(1))]
         self.assertEqual([name for name in names if not self.met[name]], [])
         self.assertGreater(self.verdicts["the same"], 2 * (self.verdicts.total() - self.verdicts["the same"]))
 

@@ -29,7 +29,7 @@ class World:
     def __init__(self):
         self.nodes, self.pods, self.used = [], [], collections.defaultdict(list)
         self.system, self.sizes = {}, collections.Counter()
-        self.node(NOT_READY, 4000, 4000, ready=False)
+        self.node(NOT_READY, 4000, 4000, ready=False, labels={"pool": "x"})
 
     def node(self, name, cpu, memory, pods=110, *, labels=None, annotations=None, ready=True, ext=0, **spec):
         has = {**amounts(cpu, memory, ext=ext), "pods": str(pods)}

@@ -23,18 +23,20 @@ def plugin(name, point="deschedule", **args):
     return {"name": name, "point": point, "args": args}
 
 
-def configuration(kubeconfig, wanted, *, evictor="DefaultEvictor", evictor_args=None, dry_run=True, interval="50ms", **more):
-    """With one profile that has one plugin and one evictor; `more`: of the configuration itself."""
+def configuration(kubeconfig, wanted, *, evictor="DefaultEvictor", evictor_args=None, dry_run=True, interval="50ms", profile_nodes=None,
+                  **more):
+    """With one profile that has one plugin and one evictor, and looks at these nodes; `more`: of the configuration itself."""
     address = f"127.0.0.1:{free_port()}"
     only = {"disabled": [{"name": "*"}], "enabled": [{"name": evictor}]}
     args = [{"name": wanted["name"], "args": wanted["args"]}] if wanted else []
     if evictor_args:
         args.append({"name": evictor, "args": evictor_args})
+    nodes = {"nodeSelector": profile_nodes} if profile_nodes else {}
     points = {wanted["point"]: {"enabled": [{"name": wanted["name"]}]}} if wanted else {}
     return {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerConfiguration", "dryRun": dry_run, "deschedulingInterval": interval,
             "leaderElection": {"leaderElect": False}, "healthzBindAddress": address, "metricsBindAddress": address,
             "clientConnection": {"kubeconfig": kubeconfig, "qps": 10000, "burst": 10000},
-            "profiles": [{"name": "koord-descheduler", "plugins": {**points, "evict": only, "filter": only}, "pluginConfig": args}], **more}
+            "profiles": [{"name": "koord-descheduler", "plugins": {**points, "evict": only, "filter": only}, "pluginConfig": args, **nodes}], **more}
 
 
 @functools.lru_cache

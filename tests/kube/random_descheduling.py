@@ -22,11 +22,12 @@ ENDED = ["Error", "OOMKilled", "Completed"]
 
 class RandomWorld(World):
     """`social`: pods keep apart from each other, and nodes take few of them. `ranked`: no two pods have the same priority. `tainted`:
-    some nodes are. `free`: all pods run and may go."""
+    some nodes are. `free`: all pods run and may go. `room`: so much larger are nodes."""
 
-    def __init__(self, seed, *, social=True, ranked=False, tainted=True, free=False, nodes=(5, 30), pods=(50, 300)):
+    def __init__(self, seed, *, social=True, ranked=False, tainted=True, free=False, room=1, nodes=(5, 30), pods=(50, 300)):
         super().__init__()
         self.random, self.social, self.ranked, self.tainted, self.free = random.Random(seed), social, ranked, tainted, free
+        self.room = room
         self.sizes_of = {}
         for index in range(self.random.randint(*nodes)):
             self.random_node(f"n{index:02}")
@@ -46,6 +47,7 @@ class RandomWorld(World):
     def random_node(self, name):
         choose = self.random.choice
         cpu, memory = choose([8, 16, 32]) * 1000 + self.random.randint(0, 999), choose([16, 32, 64]) * GI + self.random.randint(0, GI)
+        cpu, memory = self.room * cpu, self.room * memory
         labels = {"zone": choose(ZONES), "rack": choose(RACKS), "pool": choose(["x", "y"])}
         annotations = {}
         if self.chance(0.15):
@@ -208,10 +210,28 @@ def evictor_args(seed):
     return made
 
 
-def limits(seed):
-    """Of a pass; mostly none."""
+def own_plugins(seed):
+    """(name, point, arguments) of Koordinator's plugins beside LowNodeLoad; ScaleDownBinPack is not among them, since the original ends with it."""
+    chooser = random.Random(seed * 43)
+    choose, chance = chooser.choice, lambda probability: chooser.random() < probability
+    some = {**({"podSelectors": [{"selector": {"matchLabels": {"tier": "front"}}}]} if chance(0.3) else {}),
+            **({"evictableNamespaces": {"exclude": ["team-b"]}} if chance(0.3) else {})}
+    yield "FragmentationAware", "balance", {
+        **some, "nodeFit": chance(0.5), "imbalanceThreshold": choose([0.001, 0.01, 0.03]), "minImprovementThreshold": choose([0.0001, 0.001]),
+        **choose([{}, {"resources": ["cpu", "memory"]}])}
+    drains = chance(0.7)
+    yield "CustomPriority", "balance", {
+        **some, "nodeFit": drains and chance(0.7), "mode": "DrainNode" if drains else "BestEffort",
+        "evictionOrder": [{"name": zone, "nodeSelector": {"matchLabels": {"zone": zone}}} for zone in chooser.sample(ZONES, choose([2, 3]))]}
+
+
+def limits(seed, world):
+    """Of a pass, and the nodes that it looks at, if these are two at least; mostly none."""
     chooser = random.Random(seed * 41)
-    return {name: chooser.randint(1, 12) for name in ("maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace", "maxNoOfPodsToEvictTotal")
+    nodes = {name: {"matchLabels": {"pool": "x"}} for name in ("nodeSelector", "profile_nodes") if chooser.random() < 0.1}
+    if sum(node["metadata"]["labels"]["pool"] == "x" for node in world.nodes) < 3:
+        nodes = {}
+    return nodes | {name: chooser.randint(1, 12) for name in ("maxNoOfPodsToEvictPerNode", "maxNoOfPodsToEvictPerNamespace", "maxNoOfPodsToEvictTotal")
             if chooser.random() < 0.15}
 
 

@@ -47,6 +47,12 @@ TEST_CASE("pods leave the nodes of dear levels for cheaper ones, the smallest fi
   CHECK(who(with(), {kGold, "t1 label:tier=bronze"}, {"p s1", "q t1"}) == "p");
   // What went counts: of 1000 there is room for two of 400.
   CHECK(who(with(), nodes, {"a s1 cpu=400", "b s1 cpu=400", "c s1 cpu=400"}) == "a b");
+  // What has ended stays, and a node is empty without it.
+  for (const char* phase : {"Failed", "Succeeded"}) {
+    const Texts ended = {"a s1 cpu=400", std::string("b s1 cpu=2000 phase=") + phase};
+    CHECK(who(with(), nodes, ended) == "a");
+    CHECK(who(with(R"(,"mode":"DrainNode")"), nodes, ended) == "a");
+  }
   // Whether pods fit need not be asked.
   CHECK(who(with(R"(,"nodeFit":false)"), nodes, {"a s1 cpu=2000", "b s1 cpu=3000"}) == "a b");
   // After five in a row that fit nowhere the rest is not tried.
