@@ -1,8 +1,9 @@
 // What a pass of the descheduler costs: the snapshot, and LowNodeLoad on a cluster whose tenth node uses too
 // much and whose other nodes have room, with the pods' room checked (nodeFit); nobody is really evicted. Once
-// with BasicNodeFit, once with the scheduler's filters; of these also what it costs to bring the cluster into
-// the engine, and to tell it before each pass what a minute changes: all NodeMetrics and a hundredth of the
-// pods. usage: descheduler_bench [NODES [PASSES [basic|scheduler]]]
+// with BasicNodeFit, once with the scheduler's filters, and once more where pods are spread over zones, so
+// that each is taken out when it is asked about; of these also what it costs to bring the cluster into the
+// engine, and to tell it before each pass what a minute changes: all NodeMetrics and a hundredth of the pods.
+// usage: descheduler_bench [NODES [PASSES]]
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -58,8 +59,19 @@ api::ResourceList amounts(std::int64_t millis, std::int64_t mebibytes) {
           {"memory", api::Quantity::must(fmt::format("{}Mi", mebibytes))}};
 }
 
-/// In no particular order, as informers give them.
-SnapshotObjects cluster(int nodes, WallTime now) {
+/// As evenly over zones as may be, and in no way else.
+void keep_spread(api::Pod& pod, const std::string& app) {
+  pod.metadata.labels["app"] = Symbol(app);
+  api::TopologySpreadConstraint& constraint = pod.spec.topology_spread_constraints.emplace_back();
+  constraint.max_skew = 5;
+  constraint.topology_key = "zone";
+  constraint.when_unsatisfiable = "DoNotSchedule";
+  constraint.label_selector.ensure().match_labels["app"] = Symbol(app);
+}
+
+/// In no particular order, as informers give them. `spread`: pods of a hundred workloads, each over three
+/// zones.
+SnapshotObjects cluster(int nodes, WallTime now, bool spread) {
   SnapshotObjects objects;
   for (int i = 0; i < nodes; ++i) {
     const int at = static_cast<int>((std::int64_t{i} * 7919) % nodes);
@@ -67,6 +79,7 @@ SnapshotObjects cluster(int nodes, WallTime now) {
     auto node = std::make_shared<api::Node>();
     node->metadata.name = name;
     node->status.allocatable = amounts(32'000, 131'072);
+    node->metadata.labels["zone"] = Symbol(fmt::format("zone-{}", at % 3));
     node->status.allocatable["pods"] = api::Quantity::must("110");
     auto metric = std::make_shared<api::NodeMetric>();
     metric->metadata.name = name;
@@ -81,6 +94,7 @@ SnapshotObjects cluster(int nodes, WallTime now) {
       pod->spec.node_name = Symbol(name);
       pod->spec.containers.emplace_back().resources.requests = amounts(500, 2048);
       pod->status.phase = Symbol("Running");
+      if (spread) keep_spread(*pod, fmt::format("web-{}", (at / 3 + j * 7) % 100));
       auto& used = metric->status.pods_metric.emplace_back();
       used.name = pod->metadata.name;
       used.namespace_ = pod->metadata.namespace_;
@@ -135,7 +149,11 @@ void change(scheduling::Engine& engine, const SnapshotObjects& objects, WallTime
   }
 }
 
-int measure(int nodes, int passes, bool basic) {
+enum class Case { basic, scheduler, spread };
+
+int measure(int nodes, int passes, Case which) {
+  const bool basic = which == Case::basic;
+  constexpr std::string_view kNames[] = {"basic", "scheduler", "scheduler, pods are spread"};
   std::vector<const PluginEntry*> table(plugin_table().begin(), plugin_table().end());
   table.push_back(&kEvictor);
   const DeschedulerConfiguration config = configuration(table);
@@ -158,7 +176,7 @@ int measure(int nodes, int passes, bool basic) {
   });
   if (!profiles) return 1;
   all.set_profiles(std::move(*profiles));
-  const SnapshotObjects objects = cluster(nodes, loop.clock.now());
+  const SnapshotObjects objects = cluster(nodes, loop.clock.now(), which == Case::spread);
 
   const double began_at = cpu_seconds();
   if (model) {
@@ -183,7 +201,7 @@ int measure(int nodes, int passes, bool basic) {
   ::getrusage(RUSAGE_SELF, &usage);
   const PassReport& last = all.reports().passes.front();
   fmt::print("| {} | {} | {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {} | {} |\n",
-             basic ? "basic" : "scheduler", nodes, objects.pods.size(), median(snapshots), filled,
+             kNames[static_cast<int>(which)], nodes, objects.pods.size(), median(snapshots), filled,
              median(changes), whole.front(), median(whole), last.gone, usage.ru_maxrss / 1024);
   return last.gone > 0 ? 0 : 1;
 }
@@ -198,9 +216,9 @@ int main(int argc, char** argv) {
       "first, ms | a pass, ms | pods chosen | MiB |\n|---|---|---|---|---|---|---|---|---|---|\n");
   std::fflush(stdout);
   // Each in a process of its own, whose memory is its own.
-  for (const bool basic : {true, false}) {
+  for (const Case which : {Case::basic, Case::scheduler, Case::spread}) {
     const pid_t child = ::fork();
-    if (child == 0) return measure(nodes, passes, basic);
+    if (child == 0) return measure(nodes, passes, which);
     int status = 0;
     if (::waitpid(child, &status, 0) != child || status != 0) return 1;
   }

@@ -16,9 +16,18 @@ namespace koord::descheduler {
 
 namespace {
 
-/// Something of the pod's that others may have on other nodes: the answer follows from who has it.
-bool shares(const api::Pod& pod) {
+/// Something of the pod's makes the answer of one node follow from others: what it shares with pods there,
+/// and whom it wants to be beside or away from. Others may keep away from it all the same.
+bool reaches_over_nodes(const api::Pod& pod) {
+  const api::Affinity* const affinity = pod.spec.affinity.get();
   return !pod.spec.resource_claims.empty() ||
+         (affinity != nullptr &&
+          ((affinity->pod_affinity && !affinity->pod_affinity->required.empty()) ||
+           (affinity->pod_anti_affinity && !affinity->pod_anti_affinity->required.empty()))) ||
+         std::ranges::any_of(pod.spec.topology_spread_constraints,
+                             [](const api::TopologySpreadConstraint& c) {
+                               return c.when_unsatisfiable == "DoNotSchedule";
+                             }) ||
          std::ranges::any_of(pod.spec.volumes, [](const api::Volume& volume) {
            return volume.persistent_volume_claim || volume.ephemeral;
          });
@@ -84,7 +93,7 @@ void SchedulerNodeFit::ask(const api::Pod& pod) {
                                          .uid = pod.metadata.uid,
                                          .version = pod.metadata.resource_version,
                                          .home = model_.engine().nodes().find(pod.spec.node_name.view())});
-  if (!shares(pod)) {
+  if (!reaches_over_nodes(pod)) {
     asked_->state = model_.ask(pod);
     asked_->asked = model_.asked();
     if (asked_->state != nullptr && !asked_->state->reaches_over_rows()) return;
