@@ -9,6 +9,7 @@
 #include "koord/api/schema/docs.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "passes/report.hpp"
+#include "rehearsal/command.hpp"
 
 namespace koord::descheduler {
 
@@ -42,6 +43,11 @@ std::string docs() {
   for (const PluginEntry* row : plugin_table())
     if (row->args != nullptr) append_fields(out, row->args->kind(), row->args->schema());
   append_fields(out, "/passes", api::schema<PassReports>());
+  out +=
+      "\n### koord deschedule\n\n`koord deschedule --dry-run`: what the descheduler would move now, why, and "
+      "where to, and what the cluster would look like after it. It reads the cluster once and writes "
+      "nothing.\n\n";
+  out += runtime::flags_markdown(rehearsal::flags());
   return out;
 }
 

@@ -26,6 +26,7 @@
 #include "passes/cluster.hpp"
 #include "passes/passes.hpp"
 #include "passes/profile.hpp"
+#include "rehearsal/command.hpp"
 #include "rights.hpp"
 
 namespace koord::descheduler {
@@ -100,6 +101,9 @@ class Descheduler final : public runtime::LeadingRole {
     return {};
   }
 
+  /// Before run(): one pass is made, and its report handed over.
+  void rehearse(std::function<void(const PassReport&)> told) { rehearsed_ = std::move(told); }
+
  private:
   PluginContext plugin_context(const std::string& profile) {
     return {.profile = profile,
@@ -116,6 +120,7 @@ class Descheduler final : public runtime::LeadingRole {
             .may_write = [this] { return leading(); },
             .dry_run = config_.dry_run,
             .interval = config_.descheduling_interval.value,
+            .at_once = rehearsed_ != nullptr,
             .snapshot = [this] { return passes_.snapshot(); },
             .pass = [this] { return passes_.pass(); }};
   }
@@ -139,6 +144,7 @@ class Descheduler final : public runtime::LeadingRole {
   PodEvictions evictions_;
   std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
   std::map<std::string, std::shared_ptr<void>, std::less<>> shared_;
+  std::function<void(const PassReport&)> rehearsed_;
   Passes passes_;  // its plugins use all of the above
 };
 
@@ -175,6 +181,10 @@ Task<Result<>> Descheduler::make_passes() {
   const nanoseconds interval = config_.descheduling_interval.value;
   for (MonoTime next = context().clock.mono();;) {
     co_await make_pass();
+    if (rehearsed_) {
+      rehearsed_(passes_.reports().passes.front());
+      co_return Result<>();
+    }
     if (interval == nanoseconds::zero()) {
       log().info("one pass was made, and no other one will be: there is no deschedulingInterval");
       co_return Result<>();
@@ -222,6 +232,22 @@ void open_ports(const DeschedulerConfiguration& config, const runtime::RoleConte
     context.routes.open_at("port", *config.metrics_bind_address);
 }
 
+/// Without its profiles.
+Result<std::unique_ptr<Descheduler>> make_descheduler(runtime::RoleContext& context,
+                                                      DeschedulerConfiguration config,
+                                                      std::unique_ptr<SchedulerModel> scheduler) {
+  runtime::ClientSettings settings = runtime::client_settings(config.client_connection, {});
+  KOORD_TRY(client, context.clients.client(settings));
+  // Events have a limit of their own, so that they do not hold up evictions.
+  settings.user_agent = fmt::format("koord-descheduler-events/{}", context.version);
+  KOORD_TRY(event_client, context.clients.client(settings));
+  return std::make_unique<Descheduler>(context, std::move(config), std::move(scheduler), *client,
+                                       *event_client);
+}
+
+constexpr std::array<runtime::RoleCommand, 1> kCommands = {
+    {{"deschedule", "what the descheduler would move now, why and where to (--dry-run)",
+      &rehearsal::run_deschedule}}};
 constexpr std::array<runtime::PortFlag, 2> kPorts = {{
     {"secure-port", "bind-address", true},
     {"port", "address", false},
@@ -242,16 +268,23 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
     context.log.info("the configuration is written", kv("file", file));
     return runtime::finished(context);
   }
-  runtime::ClientSettings settings = runtime::client_settings(config.client_connection, {});
-  KOORD_TRY(client, context.clients.client(settings));
-  // Events have a limit of their own, so that they do not hold up evictions.
-  settings.user_agent = fmt::format("koord-descheduler-events/{}", context.version);
-  KOORD_TRY(event_client, context.clients.client(settings));
   context.routes.set_configz("componentconfig", api::encode(config));
   open_ports(config, context);
-  auto made =
-      std::make_unique<Descheduler>(context, std::move(config), std::move(scheduler), *client, *event_client);
+  KOORD_TRY(made, make_descheduler(context, std::move(config), std::move(scheduler)));
   if (auto profiles = made->make_profiles(table); !profiles)
+    return std::move(profiles).error().context("initializing profiles");
+  return std::unique_ptr<runtime::Role>(std::move(made));
+}
+
+Result<std::unique_ptr<runtime::Role>> make_rehearsal(runtime::RoleContext& context,
+                                                      DeschedulerConfiguration config,
+                                                      std::function<void(const PassReport&)> told) {
+  config.dry_run = true;
+  config.leader_election.leader_elect = false;
+  KOORD_TRY(scheduler, scheduler_to_ask(context.flags, context.clock));
+  KOORD_TRY(made, make_descheduler(context, std::move(config), std::move(scheduler)));
+  made->rehearse(std::move(told));
+  if (auto profiles = made->make_profiles(plugin_table()); !profiles)
     return std::move(profiles).error().context("initializing profiles");
   return std::unique_ptr<runtime::Role>(std::move(made));
 }
@@ -264,6 +297,7 @@ const runtime::RoleDescriptor& role() {
       .flags = flags(),
       .gates = gates(),
       .ports = kPorts,
+      .commands = kCommands,
       .make = &make,
       .metrics = kMetrics,
       .docs = &docs,

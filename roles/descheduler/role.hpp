@@ -1,12 +1,15 @@
 // The descheduler as a role.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "koord/runtime/role.hpp"
 
 namespace koord::descheduler {
 
+struct DeschedulerConfiguration;
+struct PassReport;
 struct PluginEntry;
 
 /// One row for the program's table of roles.
@@ -15,5 +18,12 @@ const runtime::RoleDescriptor& role();
 /// The descriptor's `make`, which gives plugin_table(); tests give others.
 Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context,
                                                  std::span<const PluginEntry* const> plugins);
+
+/// One that makes a single pass, as a dry run whatever the configuration says, without an election or ports,
+/// and hands its report to `told`. What a plugin does after several passes it does in this one. `config` is
+/// complete and valid.
+Result<std::unique_ptr<runtime::Role>> make_rehearsal(runtime::RoleContext& context,
+                                                      DeschedulerConfiguration config,
+                                                      std::function<void(const PassReport&)> told);
 
 }  // namespace koord::descheduler

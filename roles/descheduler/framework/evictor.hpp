@@ -49,6 +49,13 @@ class Evictor {
   /// only while the role leads.
   virtual Task<Result<>> evict(std::shared_ptr<const api::Pod> pod, const EvictOptions& options) = 0;
 
+  /// What evict() would say now if it were called, of a dry run: nothing is written. Until the pass ends the
+  /// pod counts against the evictor's own limits.
+  virtual Task<Result<>> rehearse(std::shared_ptr<const api::Pod> pod, const EvictOptions& options) {
+    (void)pod, (void)options;
+    co_return Result<>();
+  }
+
   /// The role leads: what it does on its own (a controller of what it has written) goes into `tasks`.
   virtual void start(TaskGroup& tasks) { (void)tasks; }
   /// After start(): waits until it knows what it needs to say of a pod that it may go; passes begin then.

@@ -60,6 +60,8 @@ struct PluginContext {
   std::function<bool()> may_write = [] { return false; };
   bool dry_run = false;    // of the whole configuration
   nanoseconds interval{};  // deschedulingInterval; 0: one pass
+  /// What a plugin would first see in several passes counts in the first: there is no other one.
+  bool at_once = false;
   /// For Evictors: the present pass's, null between passes.
   std::function<const Snapshot*()> snapshot = [] { return nullptr; };
   /// The same of what nodes a pod may be moved to, and whether it fits there.

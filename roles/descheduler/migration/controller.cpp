@@ -396,4 +396,19 @@ Task<Result<>> Controller::create(api::PodMigrationJob job) {
   co_return Result<>();
 }
 
+void Controller::rehearse(api::PodMigrationJob job) {
+  job.metadata.uid = job.metadata.name;
+  job.metadata.annotations[api::kPassedArbitrationAnnotation] = "true";
+  const JobPtr made = std::make_shared<const api::PodMigrationJob>(std::move(job));
+  rehearsed_.push_back(made);
+  book_.put(made, present_pod(*made));
+}
+
+void Controller::begin_rehearsal(std::uint64_t pass) {
+  if (pass == rehearsal_) return;
+  rehearsal_ = pass;
+  for (const JobPtr& job : rehearsed_) book_.remove(job->metadata.name, job->metadata.uid);
+  rehearsed_.clear();
+}
+
 }  // namespace koord::descheduler::migration

@@ -79,6 +79,10 @@ class Controller {
   const JobBook& book() const { return book_; }
   /// A job for the pod of a profile; its limits are not asked.
   Task<Result<>> create(api::PodMigrationJob job);
+  // Of a dry run, which follows what there is and writes nothing: the job counts as if it were there, until
+  // the rehearsal of another pass begins.
+  void rehearse(api::PodMigrationJob job);
+  void begin_rehearsal(std::uint64_t pass);
   /// How long the pod has to wait since others like it were evicted lately; 0: not at all.
   nanoseconds held_back(const api::Pod& pod, const std::string& profile);
   /// Its node was found for it, or for another of its workload, a moment ago, or somebody comes to it yet.
@@ -164,6 +168,8 @@ class Controller {
   std::map<std::string, std::set<std::string>, std::less<>> lines_;
   WallTime last_order_;  // of a reservation
   RecentNodes left_, reached_;
+  std::vector<JobPtr> rehearsed_;
+  std::uint64_t rehearsal_ = 0;  // the pass whose they are
   kube::WorkQueue<std::string> queue_{
       parts_.clock,
       {.backoff_first = std::chrono::milliseconds(100), .backoff_max = std::chrono::seconds(30)}};

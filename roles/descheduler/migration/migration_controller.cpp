@@ -101,6 +101,7 @@ class Migrator final : public Evictor {
 
   std::string why_not(const api::Pod& pod) override {
     if (!shared_ || !shared_->controller.synced()) return "PodMigrationJobs are not known yet";
+    if (context_.dry_run) begin_rehearsal();
     const MonoTime now = context_.clock.mono();
     if (now - counted_at_ >= kCountsKept) {
       filters_->forget_workloads();
@@ -127,17 +128,15 @@ class Migrator final : public Evictor {
       co_return Result<>();
     }
     api::PodMigrationJob job = job_for(*pod, options);
-    if (shared_)
-      if (const api::OwnerReference* owner = api::controller_of(pod->metadata))
-        co_await shared_->workloads.refresh(*owner, pod->metadata.namespace_.str());
-    std::string why = why_not(*pod);
-    if (why.empty()) why = why_not_now(*pod);
-    if (why.empty() && shared_->controller.held_back(*pod, context_.profile).count() > 0)
-      why = "pods like it were evicted lately";
-    if (why.empty() && shared_->controller.has_just_come(*pod))
-      why = "its node was found for a pod of its workload a moment ago";
-    if (!why.empty()) co_return Error(Code::invalid, fmt::format("Pod {}: {}", name_of(*pod), why));
+    KOORD_CO_CHECK(co_await agree(*pod));
     co_return co_await shared_->controller.create(std::move(job));
+  }
+
+  Task<Result<>> rehearse(PodPtr pod, const EvictOptions& options) override {
+    api::PodMigrationJob job = job_for(*pod, options);
+    KOORD_CO_CHECK(co_await agree(*pod));
+    shared_->controller.rehearse(std::move(job));
+    co_return Result<>();
   }
 
   void start(TaskGroup& tasks) override {
@@ -156,6 +155,27 @@ class Migrator final : public Evictor {
   }
 
  private:
+  /// It may go, now, by what is known at this moment.
+  Task<Result<>> agree(const api::Pod& pod) {
+    if (shared_)
+      if (const api::OwnerReference* owner = api::controller_of(pod.metadata))
+        co_await shared_->workloads.refresh(*owner, pod.metadata.namespace_.str());
+    std::string why = why_not(pod);
+    if (why.empty()) why = why_not_now(pod);
+    if (why.empty() && shared_->controller.held_back(pod, context_.profile).count() > 0)
+      why = "pods like it were evicted lately";
+    if (why.empty() && shared_->controller.has_just_come(pod))
+      why = "its node was found for a pod of its workload a moment ago";
+    if (!why.empty()) co_return Error(Code::invalid, fmt::format("Pod {}: {}", name_of(pod), why));
+    co_return Result<>();
+  }
+
+  /// What a pass before has rehearsed counts for it alone.
+  void begin_rehearsal() {
+    const Snapshot* snapshot = context_.snapshot();
+    shared_->controller.begin_rehearsal(snapshot != nullptr ? snapshot->id() : 0);
+  }
+
   static std::string name_of(const api::Pod& pod) {
     return fmt::format("{}/{}", pod.metadata.namespace_.view(), pod.metadata.name);
   }

@@ -60,27 +60,39 @@ constexpr FeatureGate kGates[] = {
      .help = "The plugin Drain may be enabled: DrainNodeGroups and DrainNodes are gone on with."},
 };
 
+/// `place`: where it comes from, for errors; empty: from nowhere.
+Result<DeschedulerConfiguration> finish(Result<DeschedulerConfiguration> config, const std::string& place,
+                                        const json::LineMap& lines, const runtime::FlagValues& flags,
+                                        PluginTable table) {
+  if (!config) return config;
+  const auto named = [&](Error error) {
+    return place.empty() ? std::move(error) : runtime::located(error, place, lines);
+  };
+  if (auto done = complete(*config, table); !done) return named(std::move(done).error());
+  runtime::apply_flags(flags, config->leader_election);
+  if (auto valid = validate(*config, table); !valid) return named(std::move(valid).error());
+  return config;
+}
+
 }  // namespace
 
 std::span<const Flag> flags() { return kFlags; }
 std::span<const FeatureGate> gates() { return kGates; }
 
+Result<DeschedulerConfiguration> configuration_from(std::string_view text, const std::string& place,
+                                                    const runtime::FlagValues& flags, PluginTable table) {
+  Result<DeschedulerConfiguration> config{DeschedulerConfiguration()};
+  json::LineMap lines;
+  KOORD_CHECK(runtime::read_config(text, place, api::schema<DeschedulerConfiguration>(), &*config, &lines));
+  return finish(std::move(config), place, lines, flags, table);
+}
+
 Result<DeschedulerConfiguration> read_configuration(const runtime::FlagValues& flags, PluginTable table) {
   const std::string& path = flags.get("config");
-  DeschedulerConfiguration config;
+  Result<DeschedulerConfiguration> config{DeschedulerConfiguration()};
   json::LineMap lines;
-  if (!path.empty()) {
-    auto read = runtime::load_config<DeschedulerConfiguration>(path, &lines);
-    if (!read) return std::move(read).error();
-    config = std::move(*read);
-  }
-  const auto named = [&](Error error) {
-    return path.empty() ? std::move(error) : runtime::located(error, path, lines);
-  };
-  if (auto done = complete(config, table); !done) return named(std::move(done).error());
-  runtime::apply_flags(flags, config.leader_election);
-  if (auto valid = validate(config, table); !valid) return named(std::move(valid).error());
-  return config;
+  if (!path.empty()) config = runtime::load_config<DeschedulerConfiguration>(path, &lines);
+  return finish(std::move(config), path, lines, flags, table);
 }
 
 }  // namespace koord::descheduler

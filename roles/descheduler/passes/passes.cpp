@@ -10,6 +10,7 @@
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/base/log.hpp"
+#include "passes/outlook.hpp"
 
 namespace koord::descheduler {
 
@@ -55,6 +56,7 @@ struct Passes::Running {
   std::unique_ptr<NodeFit> fit;
   std::vector<const NodeView*> nodes;          // ready, and the configuration's
   std::unordered_set<const api::Pod*> chosen;  // who goes already
+  std::vector<PodPtr> rehearsed;               // of a dry run: who goes, in order
   ProfilePass* pass = nullptr;
 };
 
@@ -117,7 +119,8 @@ void Passes::ProfilePass::note(const api::Pod& pod, std::string reason, std::str
                   .profile = profile_.name(),
                   .plugin = std::string(plugin_),
                   .reason = std::move(reason),
-                  .refused = std::move(refused)});
+                  .refused = std::move(refused),
+                  .to = {}});
 }
 
 Task<bool> Passes::ProfilePass::evict(PodPtr pod, std::string reason) {
@@ -137,20 +140,21 @@ Task<bool> Passes::ProfilePass::evict(PodPtr pod, std::string reason) {
     note(*pod, std::move(reason), std::string(limit), "limited");
     co_return false;
   }
-  if (dry_run()) {
-    told.info("evicted pod in dry run mode", kv("reason", reason));
-  } else {
-    const EvictOptions options{.plugin = std::string(plugin_), .reason = reason, .profile = profile_.name()};
-    const Result<> asked = co_await profile_.evictor().evict(pod, options);
-    if (!asked) {
-      told.warn("a pod stays", kv("why", asked.error()));
-      note(*pod, std::move(reason), asked.error().message(), "refused");
-      co_return false;
-    }
-    told.v(1, "a pod was made to go", kv("reason", reason));
+  const EvictOptions options{.plugin = std::string(plugin_), .reason = reason, .profile = profile_.name()};
+  Evictor& evictor = profile_.evictor();
+  Task<Result<>> ask = dry_run() ? evictor.rehearse(pod, options) : evictor.evict(pod, options);
+  if (const Result<> asked = co_await std::move(ask); !asked) {
+    told.warn("a pod stays", kv("why", asked.error()));
+    note(*pod, std::move(reason), asked.error().message(), "refused");
+    co_return false;
   }
+  if (dry_run())
+    told.info("evicted pod in dry run mode", kv("reason", reason));
+  else
+    told.v(1, "a pod was made to go", kv("reason", reason));
   running_.chosen.insert(pod.get());
   running_.limits.count(node, ns);
+  if (dry_run()) running_.rehearsed.push_back(pod);
   note(*pod, std::move(reason), {}, dry_run() ? "dry-run" : "gone");
   co_return true;
 }
@@ -202,6 +206,19 @@ void Passes::end_report() {
                kv("took", report.took.value), kv("dry_run", report.dry_run));
 }
 
+/// Where those would go who go, and what the cluster would look like.
+void Passes::look_ahead(PassReport& report) {
+  const std::vector<PodPtr>& pods = running_->rehearsed;
+  std::vector<const NodeView*> to(pods.size());
+  if (running_->fit) to = running_->fit->destinations(pods, running_->snapshot);
+  std::vector<Move> moves;
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    moves.push_back({pods[i], to[i]});
+    if (i < report.evicted.size() && to[i] != nullptr) report.evicted[i].to = to[i]->node->metadata.name;
+  }
+  add_outlook(report, running_->snapshot, moves);
+}
+
 Task<> Passes::run(SnapshotObjects objects) {
   running_ =
       std::make_unique<Running>(std::move(objects), parts_.clock.now(), parts_.clock.mono(), parts_.limits);
@@ -226,6 +243,7 @@ Task<> Passes::run(SnapshotObjects objects) {
   report.node_metrics = measured;
   co_await ask_all("deschedule", &Profile::deschedules, &Plugin::deschedule);
   co_await ask_all("balance", &Profile::balances, &Plugin::balance);
+  if (parts_.dry_run) look_ahead(report);
   end_report();
   running_.reset();
 }

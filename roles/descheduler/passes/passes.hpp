@@ -64,6 +64,7 @@ class Passes {
   Task<> ask_all(std::string_view point, const Asked& (Profile::*asked)() const,
                  Task<Result<>> (Plugin::*ask)(Pass&));
   PassReport& begin_report();
+  void look_ahead(PassReport& report);
   void end_report();
 
   Parts parts_;

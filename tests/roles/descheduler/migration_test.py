@@ -98,6 +98,16 @@ class World(unittest.TestCase):
     def phase(self, name):
         return self.request("GET", f"{JOBS}/{name}").get("status", {}).get("phase")
 
+    def report(self, node, percent, pods=(), each=0):
+        """A node's NodeMetric: so much of its CPU is used, `each` of it by each of the pods."""
+        cpus = millicores(self.request("GET", f"/api/v1/nodes/{node}")["status"]["allocatable"]["cpu"])
+        usage = lambda part: {"resources": {"cpu": f"{cpus * part // 100}m", "memory": "1Mi"}}  # noqa: E731
+        self.request("POST", METRICS, {"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeMetric", "metadata": {"name": node}})
+        self.request("PATCH", f"{METRICS}/{node}/status", {"status": {
+            "updateTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "nodeMetric": {"nodeUsage": usage(percent), "systemUsage": usage(percent - each * len(pods))},
+            "podsMetric": [{"namespace": "default", "name": pod["metadata"]["name"], "podUsage": usage(each)} for pod in pods]}})
+
 
 class Migrations(World):
     def test_a_pod_is_moved_through_a_reservation(self):
@@ -145,16 +155,6 @@ class Migrations(World):
         self.assertEqual(annotations["koordinator.sh/evict-trigger"], "RemovePodsViolatingNodeTaints")
         self.assertNotEqual(made["status"]["nodeName"], node)
         wait_for("all are ready", lambda: len([pod for pod in self.pods() if self.is_ready(pod)]) == 6)
-
-    def report(self, node, percent, pods=(), each=0):
-        """A node's NodeMetric: so much of its CPU is used, `each` of it by each of the pods."""
-        cpus = millicores(self.request("GET", f"/api/v1/nodes/{node}")["status"]["allocatable"]["cpu"])
-        usage = lambda part: {"resources": {"cpu": f"{cpus * part // 100}m", "memory": "1Mi"}}  # noqa: E731
-        self.request("POST", METRICS, {"apiVersion": "slo.koordinator.sh/v1alpha1", "kind": "NodeMetric", "metadata": {"name": node}})
-        self.request("PATCH", f"{METRICS}/{node}/status", {"status": {
-            "updateTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "nodeMetric": {"nodeUsage": usage(percent), "systemUsage": usage(percent - each * len(pods))},
-            "podsMetric": [{"namespace": "default", "name": pod["metadata"]["name"], "podUsage": usage(each)} for pod in pods]}})
 
     def test_a_hot_node_is_relieved_through_a_reservation(self):
         hot = self.nodes[0]

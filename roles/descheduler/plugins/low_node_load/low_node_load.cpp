@@ -78,6 +78,8 @@ class LowNodeLoad final : public Plugin {
       if (each.selector) pods_.push_back(selector_of(each.selector));
     pools_.push_back(pool_of("__default_node_pool__", args_.pool, args_));
     for (const NodePoolArgs& each : args_.node_pools) pools_.push_back(pool_of(each.name, each.pool, args_));
+    if (context.at_once)
+      for (Pool& pool : pools_) pool.rules.anomaly.abnormal = 1;
   }
 
   Task<Result<>> balance(Pass& pass) override {
@@ -116,7 +118,7 @@ class LowNodeLoad final : public Plugin {
       return pass.node_fit().fits(pod, *node.view);
     }
     Task<bool> evict(PodPtr pod, std::string reason) override {
-      if (!own.args_.dry_run) co_return co_await pass.evict(std::move(pod), std::move(reason));
+      if (!own.args_.dry_run || pass.dry_run()) co_return co_await pass.evict(std::move(pod), std::move(reason));
       pass.log().info("LowNodeLoad would evict a pod (dryRun)",
                       kv("namespace", pod->metadata.namespace_.view()), kv("pod", pod->metadata.name),
                       kv("node", pod->spec.node_name.view()), kv("reason", reason));

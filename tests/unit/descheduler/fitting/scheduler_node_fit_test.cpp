@@ -55,6 +55,17 @@ struct World {
     BasicNodeFit fit(snapshot);
     return fit.fits(pod(name), *snapshot.node(node));
   }
+  Rows destinations(const Rows& names) {
+    SchedulerNodeFit fit(*model, snapshot);
+    std::vector<PodPtr> pods;
+    for (const std::string& name : names)
+      for (const PodPtr& each : snapshot.pods())
+        if (each->metadata.name == name) pods.push_back(each);
+    Rows found;
+    for (const NodeView* node : fit.destinations(pods, snapshot))
+      found.push_back(node != nullptr ? node->node->metadata.name : "");
+    return found;
+  }
   std::string destination(std::string_view name) {
     SchedulerNodeFit fit(*model, snapshot);
     const NodeView* const found = fit.destination(pod(name), snapshot);
@@ -296,6 +307,20 @@ TEST_CASE("a configuration that cannot be used is refused by file and field") {
   const auto missing = SchedulerModel::make(clock, tree / "none");
   REQUIRE_FALSE(missing.has_value());
   CHECK_THAT(missing.error().message(), Catch::Contains(tree / "none"));
+}
+
+TEST_CASE("of several pods that go together each finds those before it where they went") {
+  World world({"a", "b", "c"}, {"p a cpu=1500", "q a cpu=400", "r b cpu=500", "s c cpu=400"});
+  CHECK(world.destination("p") == "c");
+  CHECK(world.destination("q") == "c");
+  CHECK(world.destinations({"p", "q"}) == Rows{"c", "b"});
+  CHECK(world.destinations({"p", "s"}) == Rows{"c", "a"});
+  // What they have left is as it was.
+  CHECK(world.destination("p") == "c");
+  World full({"a", "b"}, {"p a cpu=1500", "q a cpu=400"});
+  CHECK(full.destinations({"p", "q"}) == Rows{"b", "b"});
+  World tight({"a", "b"}, {"p a cpu=1500", "q a cpu=400", "r b cpu=300"});
+  CHECK(tight.destinations({"p", "q"}) == Rows{"b", ""});
 }
 
 }  // namespace koord::descheduler

@@ -50,6 +50,8 @@ struct World {
                                                                      .evictions = &evictions,
                                                                      .shared = &shared,
                                                                      .may_write = [] { return true; },
+                                                                     .dry_run = dry_run,
+                                                                     .snapshot = [this] { return snapshot; },
                                                                      .pass = [this] { return pass; }}));
     const PluginEntry* row = find_plugin(plugin_table(), "MigrationController");
     REQUIRE(row);
@@ -72,6 +74,11 @@ struct World {
     const Result<> done = koord::test::run_task(loop, evictor.evict(pod(name), options));
     return done ? std::string() : done.error().message();
   }
+  std::string rehearse(Evictor& evictor, std::string_view name) {
+    const EvictOptions options{.plugin = "LowNodeLoad", .reason = "hot", .profile = {}, .delete_options = {}};
+    const Result<> done = koord::test::run_task(loop, evictor.rehearse(pod(name), options));
+    return done ? std::string() : done.error().message();
+  }
   std::vector<std::string> jobs() const {
     std::vector<std::string> all;
     for (const auto& [key, text] : cluster.objects)
@@ -90,9 +97,29 @@ struct World {
   PodEvictions evictions{{.clock = loop.clock, .log = log, .client = api, .may_write = [] { return true; }}};
   std::map<std::string, std::shared_ptr<void>, std::less<>> shared;
   Pass* pass = nullptr;
+  const Snapshot* snapshot = nullptr;
+  bool dry_run = false;
   std::vector<std::unique_ptr<PluginContext>> contexts;
   std::vector<std::unique_ptr<Evictor>> evictors;
 };
+
+TEST_CASE("in a dry run a pod counts until the next pass, and nothing is written") {
+  World world;
+  world.dry_run = true;
+  Evictor& evictor = world.add("main", R"({"maxMigratingPerNode":1,"maxMigratingPerWorkload":9})");
+  world.begin();
+  const Snapshot first({}), second({});
+  world.snapshot = &first;
+  CHECK(world.rehearse(evictor, "a") == "");
+  CHECK_FALSE(evictor.why_not(*world.pod("a")).empty());
+  CHECK(world.rehearse(evictor, "b").find("maxMigratingPerNode of node-0 reached") != std::string::npos);
+  world.cluster.run(20);
+  world.snapshot = &second;
+  CHECK(world.rehearse(evictor, "b") == "");
+  world.cluster.run(20);
+  CHECK(world.jobs().empty());
+  CHECK(world.cluster.writes.empty());
+}
 
 TEST_CASE("a pod that is evicted has a job, at once no other one, and is moved") {
   World world;

@@ -212,7 +212,7 @@ TEST_CASE("limits count what has gone in the whole pass, and are new in the next
   }
 }
 
-TEST_CASE("a dry run counts and reports, within the limits, and asks no evictor") {
+TEST_CASE("a dry run counts and reports, within the limits, and asks no evictor to evict") {
   World w;
   w.config.dry_run = true;
   w.limits.total = 2;
@@ -223,6 +223,21 @@ TEST_CASE("a dry run counts and reports, within the limits, and asks no evictor"
   CHECK(report.dry_run);
   CHECK(report.gone == 2);
   CHECK(w.captured.contains("evicted pod in dry run mode"));
+  CHECK(report.changed.size() == 1);
+  CHECK(report.changed[0].pods_after == report.changed[0].pods - 2);
+}
+
+TEST_CASE("who would refuse an eviction is heard in a dry run, too") {
+  World w;
+  w.config.dry_run = true;
+  w.script.wants["first/Chooser/deschedule"] = {"a1", "a2"};
+  w.script.rehearse = [](const api::Pod& pod) {
+    return pod.metadata.name == "a1" ? Result<>(Error(Code::invalid, "not now")) : Result<>();
+  };
+  const PassReport& report = w.run();
+  CHECK(w.script.results == std::vector<bool>{false, true});
+  CHECK(w.refusals(report) == Names{"a1: not now"});
+  CHECK(report.gone == 1);
 }
 
 TEST_CASE("all filters have to agree, and of who goes already nobody may choose again") {

@@ -68,6 +68,10 @@ class ScriptedEvictor final : public Evictor {
     if (said.evict) co_return co_await said.evict(*pod);
     co_return Result<>();
   }
+  Task<Result<>> rehearse(std::shared_ptr<const api::Pod> pod, const EvictOptions&) override {
+    Script& said = Script::now();
+    co_return said.rehearse ? said.rehearse(*pod) : Result<>();
+  }
   void start(TaskGroup&) override { ++Script::now().started; }
   void stop() override { ++Script::now().stopped; }
 

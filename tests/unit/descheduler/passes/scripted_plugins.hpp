@@ -34,6 +34,7 @@ class Script {
   bool asks_filters = false;                              // before they want a pod to go
   std::map<std::string, std::string> keeps;               // "filter/pod": why not
   std::function<Task<Result<>>(const api::Pod&)> evict;   // the evictor's; empty: it succeeds
+  std::function<Result<>(const api::Pod&)> rehearse;      // the same in a dry run
   std::string make_error;                                 // of every plugin
 
   // What became of it.

@@ -1,0 +1,249 @@
+// `koord deschedule`: the role itself on a client that only reads, for one pass; prints the pass's report.
+#include "rehearsal/command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <ostream>
+
+#include "koord/api/schema/codec.hpp"
+#include "koord/api/types/core_v1/config_map.hpp"
+#include "koord/async/event.hpp"
+#include "koord/async/offload.hpp"
+#include "koord/async/system_clock.hpp"
+#include "koord/async/task_group.hpp"
+#include "koord/async/timer.hpp"
+#include "koord/base/feature_gate.hpp"
+#include "koord/base/file.hpp"
+#include "koord/base/system.hpp"
+#include "koord/base/version.hpp"
+#include "koord/kube/config.hpp"
+#include "koord/kube/informer.hpp"
+#include "options/flags.hpp"
+#include "rehearsal/read_only.hpp"
+#include "rehearsal/report_text.hpp"
+#include "role.hpp"
+
+namespace koord::descheduler::rehearsal {
+namespace {
+
+using namespace runtime;
+
+constexpr std::string_view kConfigNamespace = "koordinator-system", kConfigName = "koord-descheduler-config";
+
+constexpr std::array kOwnFlags = {
+    Flag{"dry-run", FlagType::boolean, "false",
+         "Must be given: this command changes nothing, and says so. What evicts is the role."},
+    Flag{
+        "kubeconfig", FlagType::text, "",
+        "How to reach the API server; empty: the file that KUBECONFIG names, else the pod's service account, "
+        "else ~/.kube/config."},
+    Flag{"context", FlagType::text, "", "The kubeconfig's context; empty: its current one."},
+    Flag{"config", FlagType::text, "",
+         "A DeschedulerConfiguration; empty: the cluster's own, in the ConfigMap "
+         "koordinator-system/koord-descheduler-config."},
+    Flag{"node-fit", FlagType::text, "scheduler", "As the descheduler's flag of this name."},
+    Flag{"scheduler-config", FlagType::text, "", "As the descheduler's flag of this name."},
+    Flag{"feature-gates", FlagType::text, "", "As the descheduler's flag of this name."},
+    Flag{"timeout", FlagType::duration, "2m",
+         "How long it reads the cluster before it gives up and says what it waits for."},
+    Flag{"output", FlagType::text, "text", "text or json.", 'o'},
+    Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
+};
+/// Which the role takes, too.
+constexpr std::array<std::string_view, 3> kPassedOn = {"config", "node-fit", "scheduler-config"};
+
+constexpr std::string_view kHelp =
+    "koord deschedule --dry-run: what the descheduler would move now, why, and where to; what it would like "
+    "to\nmove and may not; and what the cluster would look like after it. It reads the cluster, makes one "
+    "pass "
+    "with the\nplugins, filters and limits of a configuration, and writes nothing. What LowNodeLoad does "
+    "only "
+    "after several\npasses (anomalyCondition) it does at once here.\n\n"
+    "  koord deschedule --dry-run\n"
+    "  koord deschedule --dry-run --config=descheduler.yaml --output=json\n\n";
+
+/// What warns; what else the role tells belongs into its log.
+class Warnings final : public LogSink {
+ public:
+  explicit Warnings(std::ostream& err) : err_(err) {}
+  void write(LogLevel level, std::string line) override {
+    if (level <= LogLevel::warn) err_ << "koord: deschedule: " << line << std::endl;
+  }
+
+ private:
+  std::ostream& err_;
+};
+
+bool has_chooser(const DeschedulerConfiguration& config) {
+  return std::ranges::any_of(config.profiles, [](const ProfileConfig& profile) {
+    return profile.plugins &&
+           (!profile.plugins->deschedule.enabled.empty() || !profile.plugins->balance.enabled.empty());
+  });
+}
+
+class Command {
+ public:
+  Command(const FlagValues& flags, FlagValues role_flags, Streams streams)
+      : flags_(flags), role_flags_(std::move(role_flags)), streams_(streams), warnings_(streams.err) {}
+
+  int run() {
+    if (const Result<> ready = prepare(); !ready) return fail(ready.error(), kUsage);
+    own_.spawn("deschedule", answer());
+    while (own_.size() > 0) loop_.run_one();
+    return code_;
+  }
+
+ private:
+  Result<> prepare() {
+    gates_.add(descheduler::gates());
+    KOORD_CHECK(gates_.set(flags_.get("feature-gates")));
+    KOORD_TRY(way, kube::find_config(flags_.get("kubeconfig"), flags_.get("context"), &environment));
+    way.user_agent = fmt::format("koord-deschedule/{}", build_info().version);
+    KOORD_TRY(transport, kube::make_transport(loop_.get_executor(), clock_, way));
+    clients_ = std::make_unique<ReadOnlyClients>(std::move(transport), clock_);
+    context_.emplace(RoleContext{role().name, std::string(build_info().version), loop_.get_executor(), clock_,
+                                 workers_, log_, metrics_, role_flags_, gates_, *clients_, informers_,
+                                 health_, routes_, [this](Error error) { end_early(error); }, [] {}, [] {}});
+    if (flags_.get("config").empty()) return {};
+    return take(read_configuration(role_flags_, plugin_table()));
+  }
+
+  Result<> take(Result<DeschedulerConfiguration> config) {
+    if (!config) return std::move(config).error();
+    config_ = std::move(*config);
+    if (!has_chooser(config_))
+      streams_.err
+          << "koord: deschedule: no plugin of the configuration chooses pods: enable one in a profile, "
+             "such as LowNodeLoad under plugins.balance"
+          << std::endl;
+    return {};
+  }
+
+  Task<Result<>> answer() {
+    const Result<> done = co_await rehearse();
+    if (!done) fail(done.error(), done.error().code() == Code::invalid ? kUsage : kFailed);
+    co_await tasks_.stop(clock_, std::chrono::seconds(5));
+    co_await informers_.stop();
+    co_return Result<>();
+  }
+
+  Task<Result<>> rehearse() {
+    const nanoseconds patience = flags_.get_duration("timeout");
+    if (flags_.get("config").empty()) {
+      Task<Result<>> read = read_clusters_configuration();
+      KOORD_CO_CHECK(co_await with_timeout(clock_, patience, std::move(read)));
+    }
+    KOORD_CO_TRY(made, make_rehearsal(*context_, std::move(config_), [this](const PassReport& report) {
+                   report_ = report;
+                   told_.set();
+                 }));
+    role_ = std::move(made);
+    informers_.start();
+    tasks_.spawn("role", role_->run());
+    Task<Result<>> told = told_.wait();
+    const Result<> in_time = co_await with_timeout(clock_, patience, std::move(told));
+    if (!in_time && in_time.error().code() == Code::timeout && !failed_)
+      co_return Error(Code::timeout,
+                      fmt::format("no answer within {}: {}", api::Duration(patience).to_string(), awaited()));
+    if (failed_) co_return *failed_;
+    KOORD_CO_CHECK(in_time);
+    streams_.out << (flags_.get("output") == "json" ? api::encode(report_) + "\n" : render(report_))
+                 << std::flush;
+    if (!report_.skipped.empty() || !report_.errors.empty()) code_ = kFailed;
+    co_return Result<>();
+  }
+
+  Task<Result<>> read_clusters_configuration() {
+    const std::string place = fmt::format("ConfigMap {}/{}", kConfigNamespace, kConfigName);
+    auto map = co_await clients_->client().get<api::ConfigMap>(
+        {std::string(kConfigNamespace), std::string(kConfigName)});
+    if (!map)
+      co_return std::move(map).error().context(
+          fmt::format("{}: say which configuration with --config=FILE", place));
+    const std::string* text = map->data.find(kConfigName);
+    if (text == nullptr)
+      co_return Error(
+          Code::invalid,
+          fmt::format("{} has no key {}: say which configuration with --config=FILE", place, kConfigName));
+    co_return take(configuration_from(*text, place, role_flags_, plugin_table()));
+  }
+
+  /// What the role says that it waits for.
+  std::string awaited() const {
+    net::Request verbose;
+    verbose.query = {{"verbose", ""}};
+    return health_.answer(HealthChecks::readyz, verbose, "informer-sync").body;
+  }
+
+  /// The role has failed.
+  void end_early(const Error& error) {
+    if (!failed_) failed_ = error;
+    told_.set();
+  }
+
+  int fail(const Error& error, int code) {
+    streams_.err << "koord: deschedule: " << error.message() << std::endl;
+    return code_ = code;
+  }
+
+  const FlagValues& flags_;
+  const FlagValues role_flags_;
+  Streams streams_;
+  asio::io_context loop_{1};
+  SystemClock clock_{loop_.get_executor()};
+  Warnings warnings_;
+  Logger log_{warnings_, clock_};
+  WorkerPool workers_{1};
+  FeatureGates gates_;
+  metrics::Registry metrics_;
+  kube::InformerSet informers_{loop_.get_executor(), clock_, log_};
+  HealthChecks health_;
+  Routes routes_;
+  std::unique_ptr<ReadOnlyClients> clients_;
+  DeschedulerConfiguration config_;
+  Event told_;
+  PassReport report_;
+  std::optional<Error> failed_;
+  int code_ = kOk;
+  std::optional<RoleContext> context_;
+  std::unique_ptr<Role> role_;
+  TaskGroup own_{loop_.get_executor(), [](std::string_view, const Error&) {}};
+  TaskGroup tasks_{loop_.get_executor(), [this](std::string_view, const Error& error) { end_early(error); }};
+};
+
+}  // namespace
+
+std::span<const Flag> flags() { return kOwnFlags; }
+
+int run_deschedule(std::span<const std::string> arguments, Streams streams) {
+  const auto usage = [&](std::string_view what) {
+    streams.err << "koord: deschedule: " << what << "\n";
+    return kUsage;
+  };
+  if (std::ranges::any_of(arguments,
+                          [](const std::string& each) { return each == "--help" || each == "-h"; })) {
+    streams.out << kHelp << runtime::flags_help(kOwnFlags);
+    return kOk;
+  }
+  const auto line = runtime::parse_flags(arguments, {"", kOwnFlags}, {});
+  if (!line) return usage(line.error().message());
+  const FlagValues& values = line->process;
+  if (!values.get_bool("dry-run"))
+    return usage(
+        "it changes nothing: say --dry-run. What evicts is the role: koord --role=descheduler --config=FILE");
+  if (const std::string& form = values.get("output"); form != "text" && form != "json")
+    return usage(fmt::format("--output: \"{}\" is neither text nor json", form));
+  std::vector<std::string> passed_on;
+  for (const std::string_view name : kPassedOn)
+    if (values.changed(name)) passed_on.push_back(fmt::format("--{}={}", name, values.get(name)));
+  const std::vector<FlagOwner> owners = {{std::string(role().name), role().flags}};
+  const auto roles = runtime::parse_flags(passed_on, {"", {}}, owners);
+  if (!roles) return usage(roles.error().message());
+  return Command(values, roles->roles.find(role().name)->second, streams).run();
+}
+
+}  // namespace koord::descheduler::rehearsal

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""`koord deschedule --dry-run` against the sandbox: what it says, and that it changes nothing."""
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path[:0] = [HERE, os.path.join(TREE, "tests", "support")]
+
+import migration_test  # noqa: E402
+from migration_test import BALANCE, JOBS, RESERVATIONS  # noqa: E402
+from sandbox import KOORD, free_port  # noqa: E402
+
+CONFIGMAPS = "/api/v1/namespaces/koordinator-system/configmaps"
+
+
+class Rehearsals(migration_test.World):
+    def hot(self):
+        hot = self.nodes[0]
+        there = [pod for pod in self.pods() if pod["spec"]["nodeName"] == hot]
+        self.report(hot, 90, there[:3], 20)
+        for node in self.nodes[1:]:
+            self.report(node, 10)
+        return hot, there
+
+    def deschedule(self, *flags):
+        return subprocess.run([KOORD, "deschedule", f"--kubeconfig={self.kubeconfig}", *flags], capture_output=True, text=True, timeout=300)
+
+    def file(self, text):
+        path = os.path.join(self.folder, "descheduler.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.format(port=1))
+        return f"--config={path}"
+
+    def versions(self):
+        """Of all that it could change; the sandbox itself renews leases and heartbeats."""
+        return [(one["metadata"]["uid"], one["metadata"]["resourceVersion"]) for path in (migration_test.PODS, JOBS, RESERVATIONS, migration_test.EVENTS)
+                for one in self.api.list(path)]
+
+    def test_it_says_what_would_move_why_and_where_to_and_changes_nothing(self):
+        hot, there = self.hot()
+        before = self.versions()
+        for config in (BALANCE, BALANCE.replace("consecutiveAbnormalities: 1", "consecutiveAbnormalities: 5")):
+            told = self.deschedule("--dry-run", "--output=json", self.file(config))
+            self.assertEqual((told.returncode, told.stderr), (0, ""))
+            report = json.loads(told.stdout)
+            [pod] = report["evicted"]
+            self.assertIn(pod["name"], [each["metadata"]["name"] for each in there])
+            self.assertEqual((pod["node"], pod["plugin"], pod["reason"]),
+                             (hot, "LowNodeLoad", "node is overutilized, node cpu usage(90.00%)>threshold(75.00%)"))
+            self.assertIn(pod["to"], self.nodes[1:])
+            changed = {node["name"]: (node["cpu"]["used"], node["cpu"]["usedAfter"]) for node in report["changed"]}
+            self.assertEqual(changed, {hot: (90, 70), pod["to"]: (10, 30)})
+            [cpu] = [each for each in report["spread"] if each["resource"] == "cpu"]
+            self.assertLess(cpu["deviationAfter"], cpu["deviation"])
+        told = self.deschedule("--dry-run", self.file(BALANCE))
+        self.assertEqual((told.returncode, told.stderr), (0, ""))
+        self.assertIn("Of 6 pods on 3 nodes (3 ready, 3 with reported usage) the descheduler would move 1 now;", told.stdout)
+        self.assertIn("90.0% -> 70.0%", told.stdout)
+        self.assertEqual(self.versions(), before)
+
+    def test_without_a_file_it_takes_the_clusters_own_configuration(self):
+        told = self.deschedule("--dry-run")
+        self.assertEqual(told.returncode, 1)
+        self.assertIn("ConfigMap koordinator-system/koord-descheduler-config: say which configuration with --config=FILE", told.stderr)
+        self.request("POST", CONFIGMAPS, {"metadata": {"name": "koord-descheduler-config"}, "data": {"koord-descheduler-config": BALANCE.format(port=1)}})
+        hot, _ = self.hot()
+        told = self.deschedule("--dry-run")
+        self.assertEqual((told.returncode, told.stderr), (0, ""))
+        self.assertIn(hot, told.stdout)
+        self.request("PATCH", f"{CONFIGMAPS}/koord-descheduler-config", {"data": {"koord-descheduler-config": BALANCE.format(port=1) + "unknown: 1\n"}})
+        told = self.deschedule("--dry-run")
+        self.assertEqual(told.returncode, 2)
+        self.assertRegex(told.stderr, r"ConfigMap koordinator-system/koord-descheduler-config:\d+: .*unknown")
+
+    def test_what_it_cannot_do_it_says_and_ends(self):
+        rows = (
+            ((), 2, "it changes nothing: say --dry-run"),
+            (("--dry-run", "--output=xml"), 2, '--output: "xml" is neither text nor json'),
+            (("--dry-run", "--config=/nowhere"), 2, "/nowhere"),
+            (("--dry-run", "--node-fit=mine", self.file(BALANCE)), 2, '--node-fit: "mine" is neither scheduler nor basic'),
+            (("--dry-run", "--evict"), 2, "--evict"),
+            (("--dry-run", self.file(BALANCE), "--timeout=2s", f"--kubeconfig={self.nowhere()}"), 1, "no answer within 2s"),
+        )
+        for flags, code, words in rows:
+            with self.subTest(flags=flags):
+                told = self.deschedule(*flags)
+                self.assertEqual(told.returncode, code, told.stderr)
+                self.assertIn(words, told.stderr)
+                self.assertEqual(told.stdout, "")
+        told = self.deschedule("--dry-run", self.file(BALANCE.replace("balance: {{enabled: [{{name: LowNodeLoad}}]}}", "balance: {{}}")))
+        self.assertEqual(told.returncode, 0)
+        self.assertIn("no plugin of the configuration chooses pods", told.stderr)
+
+    def nowhere(self):
+        """A kubeconfig of a server that is not there."""
+        path = os.path.join(self.folder, "nowhere")
+        with open(self.kubeconfig, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace(f":{self.api.port}", f":{free_port()}"))
+        return path
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2, warnings="ignore")
