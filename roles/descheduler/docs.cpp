@@ -5,11 +5,11 @@
 
 #include <iterator>
 
+#include "command.hpp"
 #include "config/config.hpp"
 #include "koord/api/schema/docs.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "passes/report.hpp"
-#include "rehearsal/command.hpp"
 
 namespace koord::descheduler {
 
@@ -47,7 +47,7 @@ std::string docs() {
       "\n### koord deschedule\n\n`koord deschedule --dry-run`: what the descheduler would move now, why, and "
       "where to, and what the cluster would look like after it. It reads the cluster once and writes "
       "nothing.\n\n";
-  out += runtime::flags_markdown(rehearsal::flags());
+  out += runtime::flags_markdown(command_flags());
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <map>
 
+#include "command.hpp"
 #include "config/config.hpp"
 #include "docs.hpp"
 #include "evictions/pod_evictions.hpp"
@@ -26,7 +27,6 @@
 #include "passes/cluster.hpp"
 #include "passes/passes.hpp"
 #include "passes/profile.hpp"
-#include "rehearsal/command.hpp"
 #include "rights.hpp"
 
 namespace koord::descheduler {
@@ -223,6 +223,9 @@ Result<std::unique_ptr<SchedulerModel>> scheduler_to_ask(const runtime::FlagValu
   return std::move(*made);
 }
 
+constexpr std::array<runtime::RoleCommand, 1> kDeschedule = {
+    {{"deschedule", "what the descheduler would move now, why and where to (--dry-run)", &run_deschedule}}};
+
 /// Where the file says that the plain ports are, unless flags do.
 void open_ports(const DeschedulerConfiguration& config, const runtime::RoleContext& context) {
   const runtime::FlagValues& flags = context.flags;
@@ -245,9 +248,6 @@ Result<std::unique_ptr<Descheduler>> make_descheduler(runtime::RoleContext& cont
                                        *event_client);
 }
 
-constexpr std::array<runtime::RoleCommand, 1> kCommands = {
-    {{"deschedule", "what the descheduler would move now, why and where to (--dry-run)",
-      &rehearsal::run_deschedule}}};
 constexpr std::array<runtime::PortFlag, 2> kPorts = {{
     {"secure-port", "bind-address", true},
     {"port", "address", false},
@@ -297,7 +297,7 @@ const runtime::RoleDescriptor& role() {
       .flags = flags(),
       .gates = gates(),
       .ports = kPorts,
-      .commands = kCommands,
+      .commands = kDeschedule,
       .make = &make,
       .metrics = kMetrics,
       .docs = &docs,

@@ -32,7 +32,7 @@ std::string table(std::string_view title, Row head, const std::vector<Row>& rows
   const auto line = [&](const Row& row) {
     out += "  ";
     for (std::size_t i = 0; i < widths.size(); ++i) out += fmt::format("{:<{}}  ", row[i], widths[i]);
-    out += row.back() + "\n";
+    out += fmt::format("{}\n", row.back());
   };
   line(head);
   for (const Row& row : rows) line(row);
@@ -69,6 +69,7 @@ std::string render(const PassReport& report) {
                                    : fmt::format("{} that it wants to move {} to stay", report.stay,
                                                  report.stay == 1 ? "has" : "have"));
   std::vector<Row> rows;
+  rows.reserve(report.evicted.size());
   for (const ReportedPod& pod : report.evicted)
     rows.push_back({name_of(pod), plain(pod.node), pod.to.empty() ? "(no node has room)" : plain(pod.to),
                     chooser_of(pod), plain(pod.reason)});

@@ -24,6 +24,7 @@
 #include "koord/base/version.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
+#include "koord/runtime/command_flags.hpp"
 #include "koord/runtime/flags.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
 #include "koord/scheduling/config/configuration.hpp"
@@ -38,7 +39,7 @@ namespace {
 
 using namespace runtime;
 
-constexpr std::array kFlags = {
+constexpr std::array kOwnFlags = {
     Flag{"filename", FlagType::text, "",
          "A manifest (YAML or JSON) of a pod, or of what makes pods by a template, in place of a pod that "
          "there "
@@ -46,11 +47,6 @@ constexpr std::array kFlags = {
          'f'},
     Flag{"namespace", FlagType::text, "", "Of a pod that is named without one; empty: the kubeconfig's.",
          'n'},
-    Flag{
-        "kubeconfig", FlagType::text, "",
-        "How to reach the API server; empty: the file that KUBECONFIG names, else the pod's service account, "
-        "else ~/.kube/config."},
-    Flag{"context", FlagType::text, "", "The kubeconfig's context; empty: its current one."},
     Flag{"config", FlagType::text, "",
          "The scheduler's KubeSchedulerConfiguration; empty: the default profile, for koord-scheduler and "
          "default-scheduler."},
@@ -70,6 +66,7 @@ constexpr std::array kFlags = {
     Flag{"quiet", FlagType::boolean, "false", "Say nothing on stderr of how far it is.", 'q'},
     Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
 };
+constexpr auto kFlags = join_flags(kOwnFlags, kClusterFlags);
 
 constexpr std::string_view kHelp =
     "koord explain: why a pod is where it is, or nowhere; what would have to change for it to fit; what it "

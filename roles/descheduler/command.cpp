@@ -1,5 +1,5 @@
 // `koord deschedule`: the role itself on a client that only reads, for one pass; prints the pass's report.
-#include "rehearsal/command.hpp"
+#include "command.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -22,26 +22,23 @@
 #include "koord/base/version.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
+#include "koord/runtime/command_flags.hpp"
 #include "options/flags.hpp"
 #include "rehearsal/read_only.hpp"
 #include "rehearsal/report_text.hpp"
 #include "role.hpp"
 
-namespace koord::descheduler::rehearsal {
+namespace koord::descheduler {
 namespace {
 
 using namespace runtime;
+using rehearsal::ReadOnlyClients;
 
 constexpr std::string_view kConfigNamespace = "koordinator-system", kConfigName = "koord-descheduler-config";
 
 constexpr std::array kOwnFlags = {
     Flag{"dry-run", FlagType::boolean, "false",
          "Must be given: this command changes nothing, and says so. What evicts is the role."},
-    Flag{
-        "kubeconfig", FlagType::text, "",
-        "How to reach the API server; empty: the file that KUBECONFIG names, else the pod's service account, "
-        "else ~/.kube/config."},
-    Flag{"context", FlagType::text, "", "The kubeconfig's context; empty: its current one."},
     Flag{"config", FlagType::text, "",
          "A DeschedulerConfiguration; empty: the cluster's own, in the ConfigMap "
          "koordinator-system/koord-descheduler-config."},
@@ -53,6 +50,7 @@ constexpr std::array kOwnFlags = {
     Flag{"output", FlagType::text, "text", "text or json.", 'o'},
     Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
 };
+constexpr auto kCommandFlags = join_flags(kOwnFlags, kClusterFlags);
 /// Which the role takes, too.
 constexpr std::array<std::string_view, 3> kPassedOn = {"config", "node-fit", "scheduler-config"};
 
@@ -99,7 +97,7 @@ class Command {
 
  private:
   Result<> prepare() {
-    gates_.add(descheduler::gates());
+    gates_.add(gates());
     KOORD_CHECK(gates_.set(flags_.get("feature-gates")));
     KOORD_TRY(way, kube::find_config(flags_.get("kubeconfig"), flags_.get("context"), &environment));
     way.user_agent = fmt::format("koord-deschedule/{}", build_info().version);
@@ -151,7 +149,8 @@ class Command {
                       fmt::format("no answer within {}: {}", api::Duration(patience).to_string(), awaited()));
     if (failed_) co_return *failed_;
     KOORD_CO_CHECK(in_time);
-    streams_.out << (flags_.get("output") == "json" ? api::encode(report_) + "\n" : render(report_))
+    streams_.out << (flags_.get("output") == "json" ? fmt::format("{}\n", api::encode(report_))
+                                                    : rehearsal::render(report_))
                  << std::flush;
     if (!report_.skipped.empty() || !report_.errors.empty()) code_ = kFailed;
     co_return Result<>();
@@ -217,7 +216,7 @@ class Command {
 
 }  // namespace
 
-std::span<const Flag> flags() { return kOwnFlags; }
+std::span<const Flag> command_flags() { return kCommandFlags; }
 
 int run_deschedule(std::span<const std::string> arguments, Streams streams) {
   const auto usage = [&](std::string_view what) {
@@ -226,10 +225,10 @@ int run_deschedule(std::span<const std::string> arguments, Streams streams) {
   };
   if (std::ranges::any_of(arguments,
                           [](const std::string& each) { return each == "--help" || each == "-h"; })) {
-    streams.out << kHelp << runtime::flags_help(kOwnFlags);
+    streams.out << kHelp << runtime::flags_help(kCommandFlags);
     return kOk;
   }
-  const auto line = runtime::parse_flags(arguments, {"", kOwnFlags}, {});
+  const auto line = runtime::parse_flags(arguments, {"", kCommandFlags}, {});
   if (!line) return usage(line.error().message());
   const FlagValues& values = line->process;
   if (!values.get_bool("dry-run"))
@@ -246,4 +245,4 @@ int run_deschedule(std::span<const std::string> arguments, Streams streams) {
   return Command(values, roles->roles.find(role().name)->second, streams).run();
 }
 
-}  // namespace koord::descheduler::rehearsal
+}  // namespace koord::descheduler

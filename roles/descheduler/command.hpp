@@ -6,9 +6,9 @@
 
 #include "koord/runtime/role.hpp"
 
-namespace koord::descheduler::rehearsal {
+namespace koord::descheduler {
 
-std::span<const runtime::Flag> flags();
+std::span<const runtime::Flag> command_flags();
 int run_deschedule(std::span<const std::string> arguments, runtime::Streams streams);
 
-}  // namespace koord::descheduler::rehearsal
+}  // namespace koord::descheduler
