@@ -16,45 +16,31 @@ from schedulers import wait_for
 import refusing_proxy
 
 # Long enough for a busy machine.
-LEADING = {"leaderElect: false": "leaderElect: true\n  leaseDuration: 5s\n  renewDeadline: 3s\n  retryPeriod: 500ms"}
+LEADING = {"leaderElect: false": "leaderElect: true\n  leaseDuration: 6s\n  renewDeadline: 5s\n  retryPeriod: 500ms"}
 # All of a workload may be on their way at once.
 AT_ONCE = {"      evictBurst: 1\n": "      evictBurst: 1\n      maxMigratingPerWorkload: 3\n      maxUnavailablePerWorkload: 3\n      maxMigratingPerNode: 10\n"}
 
 
-class Freezer:
-    """For RefusingProxy.breaks_off: stops the process for good as a write is answered, before it hears of that; `written`: all that it
-    wrote but events, its lease apart."""
+class Watcher:
+    """For RefusingProxy.breaks_off: `written`: when, and all that came through but events, the lease apart. With `stops` the process
+    is frozen once a job's status is written and that says true, before it hears of the answer."""
 
-    def __init__(self, *parts):
-        self.parts, self.process, self.written, self.leases = parts, None, [], 0
-        self.frozen = threading.Event()
+    def __init__(self, stops=None):
+        self.stops, self.process, self.written, self.leases = stops, None, [], 0
+        self.renews, self.frozen = True, threading.Event()
 
     def __call__(self, method, path, when):
         if method == "GET" or "/events" in path:
             return False
         if "/leases/" in path:
             self.leases += when == "after"
-            return False
+            return not self.renews
         if when == "before":
-            self.written.append(f"{method} {path}")
-        elif self.process is not None and not self.frozen.is_set() and self.is_meant(path):
+            self.written.append((time.monotonic(), method, path))
+        elif self.stops and self.process and not self.frozen.is_set() and path.endswith("/status") and self.stops():
             os.kill(self.process.child.pid, signal.SIGSTOP)
             self.frozen.set()
         return False
-
-    def is_meant(self, path):
-        return all(part in path for part in self.parts)
-
-
-class AsItBeginsToEvict(Freezer):
-    """Once the job says so, and before the eviction."""
-
-    def __init__(self, evicting):
-        super().__init__()
-        self.evicting = evicting
-
-    def is_meant(self, path):
-        return path.endswith("/status") and self.evicting()
 
 
 class Faults(migrations.World):
@@ -69,43 +55,64 @@ class Faults(migrations.World):
     def holder(self):
         return self.request("GET", LEASE)["spec"].get("holderIdentity") if self.status_of(LEASE) == 0 else None
 
-    def proxied(self, freezer):
+    def proxied(self, watcher):
         folder = tempfile.TemporaryDirectory(prefix="koord-proxy.")
         self.addCleanup(folder.cleanup)
         proxy = refusing_proxy.RefusingProxy(self.cluster.account, folder.name)
         self.enterContext(proxy)
-        proxy.breaks_off = freezer
+        proxy.breaks_off = watcher
         return proxy.kubeconfig
 
-    def frozen_leader(self, freezer):
-        pod, other = self.deploy(4)[0], Freezer()
-        first = self.start(LEADING, kubeconfig=self.proxied(freezer))
+    def test_a_leader_that_is_frozen_as_it_is_about_to_evict_writes_no_more(self):
+        """The job says already that the pod is being evicted."""
+        pod, other = self.deploy(4)[0], Watcher()
+        one = Watcher(lambda: condition(self.job("move"), "Eviction").get("reason") == "Evicting")
+        one.process = first = self.start(LEADING, kubeconfig=self.proxied(one))
         self.addCleanup(first.child.send_signal, signal.SIGCONT)
         leader = wait_for("a leader", self.holder)
         second = self.start(LEADING, kubeconfig=self.proxied(other))
-        freezer.process = first
         self.migrate("move", pod)
-        wait_for("the leader is frozen", freezer.frozen.is_set)
+        wait_for("the leader is frozen", one.frozen.is_set)
         self.assertEqual((self.holder(), other.written, other.leases), (leader, [], 0))
-        before = list(freezer.written)
+        before = list(one.written)
         self.was_moved(self.ended("move"), pod)
         self.assertNotEqual(self.holder(), leader)
         self.assertGreater(len(other.written), 0)
         first.child.send_signal(signal.SIGCONT)
         # It ends, as whoever has lost a lease does, and has written nothing.
         self.assertEqual(first.child.wait(30), 1, first.output()[-2000:])
-        self.assertEqual(freezer.written, before)
+        self.assertEqual(one.written, before)
         second.alive()
-        granted = [event for event in self.asked("create", "pods", "eviction") if event["responseStatus"]["code"] == 201]
-        self.assertEqual(len(granted), 1)
+        self.assertEqual([event["responseStatus"]["code"] for event in self.asked("create", "pods", "eviction")], [201])
         self.all_ready(4)
         self.assertEqual([room["status"]["phase"] for room in self.api.list(RESERVATIONS)], ["Succeeded"])
 
-    def test_a_leader_that_was_frozen_as_it_made_room_writes_no_more(self):
-        self.frozen_leader(Freezer("/reservations"))
+    def test_a_leader_that_cannot_renew_its_lease_stops_before_another_begins(self):
+        """Whoever leads has a job to end at any time."""
+        self.deploy(4)
+        one, other = Watcher(), Watcher()
+        first = self.start(LEADING, kubeconfig=self.proxied(one))
+        leader = wait_for("a leader", self.holder)
+        self.start(LEADING, kubeconfig=self.proxied(other))
+        count = 0
 
-    def test_a_leader_that_was_frozen_before_it_evicts_does_not(self):
-        self.frozen_leader(AsItBeginsToEvict(lambda: condition(self.job("move"), "Eviction").get("reason") == "Evicting"))
+        def another_leads():
+            nonlocal count
+            count += 1
+            self.migrate(f"none-{count}", {"metadata": {"name": "nobody"}})
+            return other.written
+        for _ in range(5):
+            self.assertFalse(another_leads())
+        wait_for("it works", lambda: len(one.written) >= 5)
+        one.renews = False
+        wait_for("the other one leads", another_leads)
+        self.assertNotEqual(self.holder(), leader)
+        self.assertEqual(first.child.wait(30), 1, first.output()[-2000:])
+        wait_for("all jobs end", lambda: {job.get("status", {}).get("reason") for job in self.api.list(JOBS)} == {"MissingPod"})
+        self.assertLess(max(at for at, *_ in one.written), min(at for at, *_ in other.written))
+        # Each of them once, but for what is written first.
+        ended = [path for _, _, path in one.written + other.written if path.endswith("/status")]
+        self.assertEqual(sorted(ended), sorted(set(ended)))
 
     def refused(self, name):
         return self.until(name, "is refused by the budget", lambda job: condition(job, "Eviction").get("reason") == "FailedEvict")
@@ -117,7 +124,6 @@ class Faults(migrations.World):
         self.migrate("expires", pods[0], reservationOptions={"template": {"spec": {"ttl": "4s"}}})
         self.migrate("deleted", pods[1])
         self.migrate("taken", pods[2])
-        self.refused("expires")
         self.request("DELETE", f"{RESERVATIONS}/{self.refused('deleted')['metadata']['uid']}")
         self.assertEqual(self.ended("deleted")["status"]["reason"], "MissingReservation")
         job = self.ended("expires")

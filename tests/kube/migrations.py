@@ -177,8 +177,9 @@ class World(unittest.TestCase):
     def was_moved(self, job, pod):
         """The job is Succeeded, and the pod's successor is where its reservation was made."""
         self.assertEqual((job["status"]["phase"], job["spec"]["podRef"]["uid"]), ("Succeeded", pod["metadata"]["uid"]), job)
-        reservation = self.request("GET", f"{RESERVATIONS}/{job['metadata']['uid']}")
-        self.assertEqual(reservation["status"]["phase"], "Succeeded")
+        room = f"{RESERVATIONS}/{job['metadata']['uid']}"
+        wait_for("its room is used up", lambda: self.request("GET", room)["status"]["phase"] == "Succeeded")
+        reservation = self.request("GET", room)
         successor = self.request("GET", f"{PODS}/{job['status']['podRef']['name']}")
         self.assertEqual(json.loads(successor["metadata"]["annotations"][ALLOCATED])["uid"], reservation["metadata"]["uid"])
         self.assertEqual(successor["spec"]["nodeName"], reservation["status"]["nodeName"])
