@@ -24,6 +24,7 @@ SMALL = {
     "koordlet_bench": (["--help"], 2),
     "later_writes_bench": (["--help"], 2),
     "manager_bench": (["20", "3"], 0),
+    "migration_bench": (["30", "60"], 0),
     "packing_bench": ([], 2),
     "protection_batch": (["--kind=none"], 2),
     "protection_service": (["--units=100", "--rate=2000", "--phases=-settle:0.05,steady:0.1,bursts:0.1:3:20:50"], 0),
