@@ -164,7 +164,8 @@ TEST_CASE("who asks about tokens and rights is answered as the one user who may 
   CHECK_THAT(review("authentication.k8s.io/v1/tokenreviews", R"({"spec":{"token":"no"}})"),
              Catch::Contains("invalid bearer token"));
   CHECK_THAT(review("authentication.k8s.io/v1/tokenreviews", R"({"spec":{"token":""}})"),
-             Catch::Contains(R"("authenticated":true)"));
+             Catch::Contains(R"("authenticated":true)") &&
+                 Catch::Contains(R"("groups":["system:masters","system:authenticated"])"));
   CHECK_THAT(review("authentication.k8s.io/v1/selfsubjectreviews", "{}"),
              Catch::Contains(R"("username":"admin")"));
   CHECK_THAT(review("authorization.k8s.io/v1/selfsubjectaccessreviews", R"({"spec":{}})"),
