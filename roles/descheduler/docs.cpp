@@ -9,6 +9,7 @@
 #include "config/config.hpp"
 #include "koord/api/schema/docs.hpp"
 #include "koord/api/schema/kind.hpp"
+#include "koord/runtime/audit.hpp"
 #include "passes/report.hpp"
 
 namespace koord::descheduler {
@@ -43,6 +44,7 @@ std::string docs() {
   for (const PluginEntry* row : plugin_table())
     if (row->args != nullptr) append_fields(out, row->args->kind(), row->args->schema());
   append_fields(out, "/passes", api::schema<PassReports>());
+  append_fields(out, "/audit", api::schema<runtime::AuditPage>());
   out +=
       "\n### koord deschedule\n\n`koord deschedule --dry-run`: what the descheduler would move now, why, and "
       "where to, and what the cluster would look like after it. It reads the cluster once and writes "

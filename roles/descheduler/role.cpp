@@ -21,6 +21,7 @@
 #include "koord/kube/client.hpp"
 #include "koord/kube/event_recorder.hpp"
 #include "koord/kube/informer.hpp"
+#include "koord/runtime/audit.hpp"
 #include "koord/runtime/leading_role.hpp"
 #include "koord/runtime/write_config.hpp"
 #include "options/flags.hpp"
@@ -51,12 +52,14 @@ class Descheduler final : public runtime::LeadingRole {
  public:
   /// `scheduler`: whom to ask where pods fit; null: BasicNodeFit.
   Descheduler(runtime::RoleContext& context, DeschedulerConfiguration config,
-              std::unique_ptr<SchedulerModel> scheduler, kube::Client& client, kube::Client& event_client)
+              std::unique_ptr<SchedulerModel> scheduler, kube::Client& client, kube::Client& event_client,
+              std::unique_ptr<runtime::Audit> audit)
       : LeadingRole(context,
                     {.election = config.leader_election, .client = &client, .host_name = host_name()}),
         config_(std::move(config)),
         client_(client),
         scheduler_(std::move(scheduler)),
+        audit_(std::move(audit)),
         cluster_(context.informers, client, context.clock, context.log),
         evictions_({.clock = context.clock,
                     .log = log(),
@@ -78,6 +81,7 @@ class Descheduler final : public runtime::LeadingRole {
       cluster_.follow_also(scheduler_->followed());
       for (const std::string& note : scheduler_->notes()) log().info("where pods fit", kv("note", note));
     }
+    client_.set_write_log(audit_.get());
     for (const ProfileConfig& profile : config_.profiles) {
       kube::EventRecorderConfig events;
       events.controller = profile.name;
@@ -90,7 +94,10 @@ class Descheduler final : public runtime::LeadingRole {
         "informer-sync", [this] { return cluster_.synced(); },
         runtime::HealthChecks::readyz | runtime::HealthChecks::told);
     context.routes.add("/passes", [this](net::Request) { return show_passes(); }, {.debug = true});
+    context.routes.add("/audit", [this](net::Request request) { return show_audit(std::move(request)); },
+                       {.debug = true});
   }
+  ~Descheduler() override { client_.set_write_log(nullptr); }
 
   /// Once, before run().
   Result<> make_profiles(PluginTable table) {
@@ -137,9 +144,12 @@ class Descheduler final : public runtime::LeadingRole {
   Task<> make_pass();
   Task<net::Response> show_passes() { co_return net::Response::json(200, api::encode(passes_.reports())); }
 
+  Task<net::Response> show_audit(net::Request request) { co_return audit_->answer(request); }
+
   DeschedulerConfiguration config_;
   kube::Client& client_;
   std::unique_ptr<SchedulerModel> scheduler_;
+  std::unique_ptr<runtime::Audit> audit_;
   Cluster cluster_;
   PodEvictions evictions_;
   std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
@@ -244,8 +254,9 @@ Result<std::unique_ptr<Descheduler>> make_descheduler(runtime::RoleContext& cont
   // Events have a limit of their own, so that they do not hold up evictions.
   settings.user_agent = fmt::format("koord-descheduler-events/{}", context.version);
   KOORD_TRY(event_client, context.clients.client(settings));
+  KOORD_TRY(audit, runtime::Audit::make(context.executor, context.clock, context.log, context.flags));
   return std::make_unique<Descheduler>(context, std::move(config), std::move(scheduler), *client,
-                                       *event_client);
+                                       *event_client, std::move(audit));
 }
 
 constexpr std::array<runtime::PortFlag, 2> kPorts = {{

@@ -165,10 +165,34 @@ nanoseconds Client::turn(std::string_view method) {
 }
 
 Task<Result<net::Response>> Client::request(net::Request request) {
+  if (request.method != "GET" && request.method != "HEAD") return write(std::move(request), nullptr);
   return perform(std::move(request), options_.max_retries);
 }
 
-Task<Result<net::Response>> Client::perform(net::Request request, int retries) {
+Task<Result<net::Response>> Client::write(net::Request request, By by, int retries) {
+  if (write_log_ == nullptr) co_return co_await perform(std::move(request), retries);
+  KOORD_CO_TRY(number, co_await write_log_->begin(request, by.get()));
+  bool went = false, answered = false;
+  request.may_go = [&went, asked = std::move(request.may_go)] {
+    if (asked && !asked()) return false;
+    return went = true;
+  };
+  Result<net::Response> answer = co_await perform(std::move(request), retries, &answered);
+  if (write_log_ == nullptr || number == 0) co_return answer;
+  const Error error = answer ? Error() : answer.error();
+  using Outcome = WriteLog::Outcome;
+  // A server that ran out of time may yet have carried it out.
+  const bool known = answered && (answer || error.code() != Code::timeout);
+  write_log_->end(number,
+                  answer  ? Outcome::done
+                  : known ? Outcome::refused
+                  : went  ? Outcome::unknown
+                          : Outcome::not_sent,
+                  answer ? nullptr : &error);
+  co_return answer;
+}
+
+Task<Result<net::Response>> Client::perform(net::Request request, int retries, bool* answered) {
   Backoff backoff({.initial = std::chrono::milliseconds{100},
                    .factor = 2,
                    .cap = std::chrono::seconds{10},
@@ -182,6 +206,7 @@ Task<Result<net::Response>> Client::perform(net::Request request, int retries) {
     if (metrics_)
       metrics_->tried(request.method, answer ? answer->status : 0, clock_.mono() - start, request.body.size(),
                       answer ? answer->body.size() : 0);
+    if (answered != nullptr) *answered = answer.has_value();
     if (!answer) co_return std::move(answer).error();
     net::Response& response = *answer;
     if (response.status >= 200 && response.status < 300) co_return std::move(response);
@@ -216,11 +241,13 @@ Task<Result<std::string>> Client::list_raw(const api::Kind& kind, ListOptions op
   return body_of(request(std::move(get)));
 }
 
-Task<Result<std::string>> Client::create_raw(const api::Kind& kind, std::string ns, std::string body) {
+Task<Result<std::string>> Client::create_raw(const api::Kind& kind, std::string ns, std::string body,
+                                             CreateOptions options) {
   if (kind.namespaced && ns.empty())
     return failed_text(
         Error(Code::invalid, "creating a " + std::string(kind.kind) + ": the namespace is missing"));
-  return body_of(request(with_body("POST", collection(kind, ns), std::move(body))));
+  return body_of(write(with_body("POST", collection(kind, ns), std::move(body), std::move(options.may_go)),
+                       std::move(options.by)));
 }
 
 Task<Result<std::string>> Client::update_raw(const api::Kind& kind, ObjectKey key, std::string body,
@@ -237,15 +264,14 @@ Task<Result<std::string>> Client::patch_raw(const api::Kind& kind, ObjectKey key
   if (options.type == api::PatchType::apply && options.field_manager.empty())
     return failed_text(Error(Code::invalid, "apply: the field manager is missing"));
   Query(*target).add("fieldManager", options.field_manager).add_flag("force", options.force);
-  return body_of(request(with_body("PATCH", std::move(*target), std::move(body), std::move(options.may_go),
-                                   api::content_type(options.type))));
+  return body_of(write(with_body("PATCH", std::move(*target), std::move(body), std::move(options.may_go),
+                                 api::content_type(options.type)),
+                       std::move(options.by)));
 }
 
 Task<Result<>> Client::patch_change(const api::Kind& kind, ObjectKey key, std::optional<api::Patch> change,
-                                    std::string subresource) {
+                                    PatchOptions options) {
   if (!change) co_return Result<>();
-  PatchOptions options;
-  options.subresource = std::move(subresource);
   options.type = change->type;
   KOORD_CO_CHECK(co_await patch_raw(kind, std::move(key), std::move(change->body), std::move(options)));
   co_return Result<>();
@@ -255,8 +281,8 @@ Task<Result<>> Client::remove(const api::Kind& kind, ObjectKey key, DeleteOption
   auto target = object(kind, key, {});
   if (!target) return failed_nothing(std::move(target).error());
   std::string body = delete_body(options);
-  return nothing_of(
-      request(with_body("DELETE", std::move(*target), std::move(body), std::move(options.may_go))));
+  return nothing_of(write(with_body("DELETE", std::move(*target), std::move(body), std::move(options.may_go)),
+                          std::move(options.by)));
 }
 
 Task<Result<>> Client::post_subresource(const api::Kind& kind, ObjectKey key, std::string_view subresource,
@@ -317,7 +343,8 @@ Task<Result<>> Client::evict(ObjectKey pod, DeleteOptions options) {
   append_delete_options(json, options);
   json.end_object();
   return nothing_of(
-      perform(with_body("POST", pod_target(pod, "eviction"), std::move(body), std::move(options.may_go)), 0));
+      write(with_body("POST", pod_target(pod, "eviction"), std::move(body), std::move(options.may_go)),
+            std::move(options.by), 0));
 }
 
 }  // namespace koord::kube

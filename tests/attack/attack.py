@@ -14,13 +14,14 @@ import bombs
 import crowds
 import files
 import framing
+import queries
 import reviews
 import servers
 from ground import AIM, CEILING, Ground, Prober, expect, rss_mib
 
 KEPT_MIB = 384  # memory that one attack may leave behind: the sandbox's history of 256 MiB, and what an allocator keeps
 SETTLE = 3.0
-ATTACKS = [*reviews.ATTACKS, *framing.ATTACKS, *crowds.ATTACKS, *bombs.ATTACKS, *servers.ATTACKS, *files.ATTACKS]
+ATTACKS = [*reviews.ATTACKS, *framing.ATTACKS, *crowds.ATTACKS, *bombs.ATTACKS, *servers.ATTACKS, *files.ATTACKS, *queries.ATTACKS]
 
 
 def run(attack, ground, short):

@@ -73,6 +73,8 @@ class FakeTransport final : public kube::Transport {
   /// For send() and for the head of a stream; watches are recognised by "watch=" in the target.
   Answer answer = [](const net::Request&) { return Error(Code::unavailable, "connection refused"); };
   nanoseconds delay{0};
+  /// Told of each request of send() that has arrived, before it is answered.
+  std::function<void(const net::Request&)> arrives;
   std::vector<net::Request> requests;
   /// Each stream that was opened with status 200, in order.
   std::vector<std::shared_ptr<FakeBody>> bodies;
@@ -89,6 +91,9 @@ class FakeTransport final : public kube::Transport {
       }
     }
     --in_flight;
+    if (request.may_go && !request.may_go())
+      co_return Error(Code::unavailable, "the request may not go any more");
+    if (arrives) arrives(request);
     co_return answer(request);
   }
   Task<Result<std::unique_ptr<net::Stream>>> open_stream(net::Request request) override {

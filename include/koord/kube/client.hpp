@@ -13,6 +13,7 @@
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/kube/transport.hpp"
+#include "koord/kube/write_log.hpp"
 
 namespace koord::kube {
 
@@ -48,12 +49,20 @@ struct WatchOptions {
 /// what was refused for now); false: Code::unavailable. Empty: it may.
 using MayGo = std::function<bool()>;
 
+// `by` of a write is what its log is told, where there is one.
+
+struct CreateOptions {
+  MayGo may_go = {};
+  By by = {};
+};
+
 struct PatchOptions {
   api::PatchType type = api::PatchType::merge;
   std::string subresource;    // "status", "scale"; empty: the object
   std::string field_manager;  // required for apply
   bool force = false;         // apply only
   MayGo may_go = {};
+  By by = {};
 };
 
 struct DeleteOptions {
@@ -63,6 +72,7 @@ struct DeleteOptions {
   std::optional<bool> orphan_dependents;  // of old clients, instead of it
   std::vector<std::string> dry_run;       // "All": nothing is changed
   MayGo may_go = {};
+  By by = {};
 };
 
 /// What was listed. An object with a value of the wrong type is left out and named in `bad`.
@@ -123,18 +133,25 @@ class Client {
     co_return std::move(all);
   }
   template <class T>
-  Task<Result<T>> create(T object) {
+  Task<Result<T>> create(T object, CreateOptions options = {}) {
     KOORD_CO_TRY(json, co_await create_raw(api::kind<T>(), std::string(object.metadata.namespace_.view()),
-                                           api::encode(object)));
+                                           api::encode(object), std::move(options)));
     co_return api::decode<T>(json);
   }
   /// Writes what differs, as the patch that api::diff makes; nothing is sent if nothing does.
   template <class T>
   Task<Result<>> patch(const T& before, const T& after, std::string subresource = {}) {
+    PatchOptions options;
+    options.subresource = std::move(subresource);
+    return patch(before, after, std::move(options));
+  }
+  /// `options.type` is the patch's.
+  template <class T>
+  Task<Result<>> patch(const T& before, const T& after, PatchOptions options) {
     std::optional<api::Patch> change = api::diff(before, after);
     return patch_change(api::kind<T>(),
                         {std::string(before.metadata.namespace_.view()), before.metadata.name},
-                        std::move(change), std::move(subresource));
+                        std::move(change), std::move(options));
   }
   template <class T>
   Task<Result<>> remove(ObjectKey key, DeleteOptions options = {}) {
@@ -144,7 +161,8 @@ class Client {
   // Raw: the answer's JSON as it came.
   Task<Result<std::string>> get_raw(const api::Kind& kind, ObjectKey key, std::string_view subresource = {});
   Task<Result<std::string>> list_raw(const api::Kind& kind, ListOptions options);
-  Task<Result<std::string>> create_raw(const api::Kind& kind, std::string ns, std::string body);
+  Task<Result<std::string>> create_raw(const api::Kind& kind, std::string ns, std::string body,
+                                       CreateOptions options = {});
   /// PUT of a document that was read, edited in place; it carries its resourceVersion.
   Task<Result<std::string>> update_raw(const api::Kind& kind, ObjectKey key, std::string body,
                                        std::string_view subresource = {});
@@ -164,6 +182,9 @@ class Client {
   /// Code::too_many_requests when a disruption budget forbids it now (not repeated here).
   Task<Result<>> evict(ObjectKey pod, DeleteOptions options = {});
 
+  /// Who is told of every write from now on; nullptr: nobody. It outlives those that have begun.
+  void set_write_log(WriteLog* log) { write_log_ = log; }
+
   Clock& clock() { return clock_; }
   const Options& options() const { return options_; }
 
@@ -171,9 +192,14 @@ class Client {
   struct Limiter;
   /// How long the client-side limit wants a request to wait.
   nanoseconds turn(std::string_view method);
-  Task<Result<net::Response>> perform(net::Request request, int retries);
+  /// `answered`: the server has said what the result is.
+  Task<Result<net::Response>> perform(net::Request request, int retries, bool* answered = nullptr);
+  Task<Result<net::Response>> write(net::Request request, By by, int retries);
+  Task<Result<net::Response>> write(net::Request request, By by) {
+    return write(std::move(request), std::move(by), options_.max_retries);
+  }
   Task<Result<>> patch_change(const api::Kind& kind, ObjectKey key, std::optional<api::Patch> change,
-                              std::string subresource);
+                              PatchOptions options);
 
   template <class T>
   Task<Result<api::ListMeta>> append_page(ListOptions options, List<T>& all) {
@@ -192,6 +218,7 @@ class Client {
   std::unique_ptr<Limiter> limiter_;
   std::unique_ptr<HostMetrics> metrics_;
   std::uint64_t requests_ = 0;
+  WriteLog* write_log_ = nullptr;
 };
 
 }  // namespace koord::kube

@@ -38,6 +38,56 @@ Task<Result<>> caught_up(Clock& clock, kube::AnyInformer informer) {
   }
 }
 
+kube::Initiator initiator(const api::DrainNodeGroup& group, std::string why) {
+  return {.profile = {},
+          .plugin = "Drain",
+          .wanted_by = {fmt::format("DrainNodeGroup/{}", group.metadata.name)},
+          .reason = std::move(why)};
+}
+
+kube::Initiator initiator(const api::DrainNode& drain, std::string why) {
+  kube::Initiator who{.profile = {}, .plugin = "Drain", .wanted_by = {}, .reason = std::move(why)};
+  const std::string_view group = api::value_or(drain.metadata.labels, api::kDrainGroupLabel);
+  if (!group.empty()) who.wanted_by.push_back(fmt::format("DrainNodeGroup/{}", group));
+  who.wanted_by.push_back(fmt::format("DrainNode/{}", drain.metadata.name));
+  return who;
+}
+
+/// What a status says that the one before did not.
+std::string said(std::string_view phase, const std::vector<DrainEvent>& events) {
+  if (events.empty()) return fmt::format("{}: how far it is", phase);
+  return fmt::format("{}: {}: {}", phase, events.back().reason, events.back().note);
+}
+
+std::string why_of(const NodeWrite& write) {
+  using Act = NodeWrite::Act;
+  switch (write.act) {
+    case Act::kCordon: return "cordon: its pods are to leave";
+    case Act::kUncordon: return "uncordon: the drain is undone";
+    case Act::kCreateReservation: return "room for a pod that is to leave";
+    case Act::kCreateJob:
+      return write.paused ? "a pod is to leave once it is confirmed" : "a pod is to leave";
+    case Act::kDeleteJob: return "the drain does not need the job any more";
+    case Act::kDeleteReservation: return "the drain does not need the room any more";
+    case Act::kDeleteDrain: break;
+  }
+  return "the drain's time is over";
+}
+
+std::string why_of(const GroupWrite& write) {
+  using Act = GroupWrite::Act;
+  switch (write.act) {
+    case Act::kMarkNode: return "the group drains the node";
+    case Act::kUnmarkNode: return "the group does not drain the node any more";
+    case Act::kCreateDrain: return write.why.empty() ? "the node's turn" : write.why;
+    case Act::kConfirm: return "its pods may go";
+    case Act::kReject: return write.why;
+    case Act::kAbort: return "the group is aborted";
+    case Act::kDeleteGroup: break;
+  }
+  return "the group's time is over";
+}
+
 Error not_leading() { return Error(Code::unavailable, "another process leads"); }
 
 }  // namespace
@@ -195,7 +245,8 @@ Task<Result<Controller::Again>> Controller::advance_group(std::string name) {
     api::DrainNodeGroup after = *group;
     after.status = std::move(*step.status);
     const std::string phase(after.status.phase.view());
-    KOORD_CO_CHECK(co_await patch(group, std::move(after), "status"));
+    kube::By by = kube::by(initiator(*group, said(phase, step.events)));
+    KOORD_CO_CHECK(co_await patch(group, std::move(after), std::move(by), "status"));
     tell(parts_.events, *group, step.events, phase);
   }
   co_return until(step.wake_at);
@@ -211,7 +262,8 @@ Task<Result<Controller::Again>> Controller::advance_drain(std::string name) {
     api::DrainNode after = *drain;
     after.status = std::move(*step.status);
     const std::string phase(after.status.phase.view());
-    KOORD_CO_CHECK(co_await patch(drain, std::move(after), "status"));
+    kube::By by = kube::by(initiator(*drain, said(phase, step.events)));
+    KOORD_CO_CHECK(co_await patch(drain, std::move(after), std::move(by), "status"));
     tell(parts_.events, *drain, step.events, phase);
   }
   co_return until(step.wake_at);
@@ -220,12 +272,17 @@ Task<Result<Controller::Again>> Controller::advance_drain(std::string name) {
 Task<Result<Controller::Again>> Controller::clean_node(std::string name) {
   const auto node = scenes_.nodes.get({}, name);
   if (!node) co_return Again();
-  KOORD_CO_CHECK(co_await patch(node, scenes_.without_orphans(*node)));
+  KOORD_CO_CHECK(co_await patch(node, scenes_.without_orphans(*node),
+                                kube::by({.profile = {},
+                                          .plugin = "Drain",
+                                          .wanted_by = {},
+                                          .reason = "what drains and groups that are gone have set"})));
   co_return Again();
 }
 
 Task<Result<>> Controller::carry_out(std::shared_ptr<const api::DrainNodeGroup> group, GroupWrite write) {
   using Act = GroupWrite::Act;
+  kube::By by = kube::by(initiator(*group, why_of(write)));
   switch (write.act) {
     case Act::kMarkNode:
     case Act::kUnmarkNode: {
@@ -236,13 +293,14 @@ Task<Result<>> Controller::carry_out(std::shared_ptr<const api::DrainNodeGroup> 
         after.metadata.labels[api::kDrainGroupLabel] = Symbol(group->metadata.name);
       else
         after.metadata.labels.erase(api::kDrainGroupLabel);
-      co_return co_await patch(node, std::move(after));
+      co_return co_await patch(node, std::move(after), std::move(by));
     }
     case Act::kCreateDrain: {
       if (!parts_.may_write()) co_return not_leading();
       api::DrainNode drain = drain_for(*group, write.name, write.why);
       const std::string made = drain.metadata.name;
-      const auto done = co_await parts_.client.create<api::DrainNode>(std::move(drain));
+      const auto done = co_await parts_.client.create<api::DrainNode>(
+          std::move(drain), {.may_go = parts_.may_write, .by = std::move(by)});
       if (!done) co_return done.error();
       unseen_[made] = parts_.clock.mono();
       co_return Result<>();
@@ -258,42 +316,47 @@ Task<Result<>> Controller::carry_out(std::shared_ptr<const api::DrainNodeGroup> 
                                                              : "Aborted";
       if (write.act == Act::kReject)
         after.metadata.annotations[api::kDrainUnavailableAnnotation] = Symbol(write.why);
-      co_return co_await patch(drain, std::move(after));
+      co_return co_await patch(drain, std::move(after), std::move(by));
     }
     case Act::kDeleteGroup: break;
   }
-  co_return co_await remove<api::DrainNodeGroup>(group->metadata.name, group->metadata.uid);
+  co_return co_await remove<api::DrainNodeGroup>(group->metadata.name, group->metadata.uid, std::move(by));
 }
 
 Task<Result<>> Controller::carry_out(std::shared_ptr<const api::DrainNode> drain, NodeWrite write) {
   using Act = NodeWrite::Act;
+  kube::By by = kube::by(initiator(*drain, why_of(write)));
   switch (write.act) {
     case Act::kCordon:
     case Act::kUncordon: {
       const auto node = scenes_.nodes.get({}, drain->spec.node_name);
       if (!node) co_return Result<>();
-      co_return co_await patch(node, write.act == Act::kCordon ? cordoned(*node, *drain)
-                                                               : uncordoned(*node, drain->metadata.name));
+      co_return co_await patch(
+          node, write.act == Act::kCordon ? cordoned(*node, *drain) : uncordoned(*node, drain->metadata.name),
+          std::move(by));
     }
-    case Act::kCreateReservation: co_return co_await reserve(drain, write.pod);
+    case Act::kCreateReservation: co_return co_await reserve(drain, write.pod, std::move(by));
     case Act::kCreateJob: {
       if (!parts_.may_write()) co_return not_leading();
       const auto done = co_await parts_.client.create<api::PodMigrationJob>(
-          job_for(*drain, *write.pod, write.room, write.paused));
+          job_for(*drain, *write.pod, write.room, write.paused),
+          {.may_go = parts_.may_write, .by = std::move(by)});
       // It is there already, and will be seen in a moment.
       if (!done && done.error().code() != Code::already_exists) co_return done.error();
       co_return Result<>();
     }
-    case Act::kDeleteJob: co_return co_await remove<api::PodMigrationJob>(write.name, write.uid);
-    case Act::kDeleteReservation: co_return co_await remove<api::Reservation>(write.name, write.uid);
+    case Act::kDeleteJob:
+      co_return co_await remove<api::PodMigrationJob>(write.name, write.uid, std::move(by));
+    case Act::kDeleteReservation:
+      co_return co_await remove<api::Reservation>(write.name, write.uid, std::move(by));
     case Act::kDeleteDrain: break;
   }
-  co_return co_await remove<api::DrainNode>(write.name, write.uid);
+  co_return co_await remove<api::DrainNode>(write.name, write.uid, std::move(by));
 }
 
 /// Of the whole pod: what koord does not know of it counts for the scheduler, too.
 Task<Result<>> Controller::reserve(std::shared_ptr<const api::DrainNode> drain,
-                                   std::shared_ptr<const api::Pod> pod) {
+                                   std::shared_ptr<const api::Pod> pod, kube::By by) {
   auto text = co_await parts_.client.get_raw(
       api::kind<api::Pod>(),
       {.ns = std::string(pod->metadata.namespace_.view()), .name = pod->metadata.name});
@@ -303,7 +366,8 @@ Task<Result<>> Controller::reserve(std::shared_ptr<const api::DrainNode> drain,
   if (present.metadata.uid != pod->metadata.uid) co_return Result<>();
   KOORD_CO_TRY(document, reservation_for(*drain, *text));
   if (!parts_.may_write()) co_return not_leading();
-  const auto made = co_await parts_.client.create_raw(api::kind<api::Reservation>(), {}, std::move(document));
+  const auto made = co_await parts_.client.create_raw(api::kind<api::Reservation>(), {}, std::move(document),
+                                                      {.may_go = parts_.may_write, .by = std::move(by)});
   if (!made && made.error().code() != Code::already_exists) co_return made.error();
   co_return Result<>();
 }
@@ -311,7 +375,8 @@ Task<Result<>> Controller::reserve(std::shared_ptr<const api::DrainNode> drain,
 /// Of the very version that was looked at where it is an object of drains; of a node whatever else of it
 /// has changed.
 template <class T>
-Task<Result<>> Controller::patch(std::shared_ptr<const T> before, T after, std::string subresource) {
+Task<Result<>> Controller::patch(std::shared_ptr<const T> before, T after, kube::By by,
+                                 std::string subresource) {
   std::optional<api::Patch> change = api::diff(*before, after);
   if (!change) co_return Result<>();
   if (!parts_.may_write()) co_return not_leading();
@@ -323,20 +388,22 @@ Task<Result<>> Controller::patch(std::shared_ptr<const T> before, T after, std::
       {.type = guarded.type,
        .subresource = std::move(subresource),
        .field_manager = {},
-       .may_go = parts_.may_write});
+       .may_go = parts_.may_write,
+       .by = std::move(by)});
   if (!done) co_return done.error();
   co_return Result<>();
 }
 
 template <class T>
-Task<Result<>> Controller::remove(std::string name, std::string uid) {
+Task<Result<>> Controller::remove(std::string name, std::string uid, kube::By by) {
   if (!parts_.may_write()) co_return not_leading();
   const Result<> done =
       co_await parts_.client.remove<T>({.ns = {}, .name = std::move(name)}, {.uid = std::move(uid),
                                                                              .resource_version = {},
                                                                              .grace_period_seconds = {},
                                                                              .propagation_policy = {},
-                                                                             .may_go = parts_.may_write});
+                                                                             .may_go = parts_.may_write,
+                                                                             .by = std::move(by)});
   if (!done && done.error().code() == Code::not_found) co_return Result<>();
   co_return done;
 }

@@ -62,11 +62,12 @@ class Controller {
   Task<Result<Again>> clean_node(std::string name);
   Task<Result<>> carry_out(std::shared_ptr<const api::DrainNodeGroup> group, GroupWrite write);
   Task<Result<>> carry_out(std::shared_ptr<const api::DrainNode> drain, NodeWrite write);
-  Task<Result<>> reserve(std::shared_ptr<const api::DrainNode> drain, std::shared_ptr<const api::Pod> pod);
+  Task<Result<>> reserve(std::shared_ptr<const api::DrainNode> drain, std::shared_ptr<const api::Pod> pod,
+                         kube::By by);
   template <class T>
-  Task<Result<>> patch(std::shared_ptr<const T> before, T after, std::string subresource = {});
+  Task<Result<>> patch(std::shared_ptr<const T> before, T after, kube::By by, std::string subresource = {});
   template <class T>
-  Task<Result<>> remove(std::string name, std::string uid);
+  Task<Result<>> remove(std::string name, std::string uid, kube::By by);
   Again until(const std::optional<WallTime>& at) const;
 
   Parts parts_;

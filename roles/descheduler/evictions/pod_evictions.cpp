@@ -99,6 +99,10 @@ Task<Result<>> PodEvictions::send(const api::Pod& pod, EvictionPolicy policy, co
   if (!parts_.may_write()) co_return Error(Code::unavailable, "this process does not lead any more");
   KOORD_CO_TRY(request, request_options(pod, options.delete_options));
   request.may_go = parts_.may_write;
+  request.by = kube::by({.profile = options.profile,
+                         .plugin = options.plugin.empty() ? "MigrationController" : options.plugin,
+                         .wanted_by = options.wanted_by,
+                         .reason = options.reason});
   if (policy == EvictionPolicy::eviction)
     co_return co_await parts_.client.evict(key_of(pod), std::move(request));
   if (policy == EvictionPolicy::deletion)
@@ -113,6 +117,7 @@ Task<Result<>> PodEvictions::send(const api::Pod& pod, EvictionPolicy policy, co
   json.end_object().end_object().end_object();
   kube::PatchOptions patch;
   patch.may_go = parts_.may_write;
+  patch.by = std::move(request.by);
   const auto done =
       co_await parts_.client.patch_raw(api::kind<api::Pod>(), key_of(pod), std::move(body), std::move(patch));
   if (!done) co_return done.error();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "koord/api/types/meta_v1/delete_options.hpp"
 #include "koord/async/task.hpp"
@@ -21,9 +22,10 @@ namespace koord::descheduler {
 
 /// Why a pod is to go, as it is told to whoever looks at it.
 struct EvictOptions {
-  std::string plugin;   // the plugin that chose it
-  std::string reason;   // for people: "node is overutilized, ..."
-  std::string profile;  // whose plugin that is
+  std::string plugin;                  // the plugin that chose it
+  std::string reason;                  // for people: "node is overutilized, ..."
+  std::string profile;                 // whose plugin that is
+  std::vector<std::string> wanted_by;  // objects that ask for it, the outermost first: "PodMigrationJob/a"
   std::optional<api::DeleteOptions> delete_options;
 };
 

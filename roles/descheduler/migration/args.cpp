@@ -200,6 +200,9 @@ KOORD_OBJECT(
         .wire("defaultJobTTL")
         .default_json("\"5m0s\"")
         .doc("Of jobs that are made; 0: they never time out."),
+    ROW(default_job_paused)
+        .doc("Jobs are made with spec.paused: nothing is done before somebody takes it away, within their "
+             "ttl."),
     ROW(scheduler_names)
         .default_json("[\"koord-scheduler\"]")
         .doc("Pods of other schedulers are not migrated with a reservation."),

@@ -50,6 +50,7 @@ struct MigrationControllerArgs {
   api::FlatMap<ObjectLimiter> object_limiters;  // by "workload", "namespace"
   std::string default_job_mode;
   std::optional<api::Duration> default_job_ttl;
+  bool default_job_paused = false;
   std::vector<std::string> scheduler_names;
   api::RawJson evict_qps;  // a number, or a text that is one
   std::optional<std::int32_t> evict_burst;

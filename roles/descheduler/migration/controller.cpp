@@ -17,6 +17,7 @@ namespace koord::descheduler::migration {
 namespace {
 
 constexpr std::chrono::seconds kNotLeading{1};
+constexpr const char* kTimeOver = "the job is over, and so is the time that it is kept";
 constexpr std::chrono::minutes kOrphanAge{1};
 /// Of the time of the event loop arbitration takes a tenth at most.
 constexpr int kRest = 10;
@@ -253,7 +254,10 @@ Task<Result<>> Controller::release_leftovers() {
     if (!*next) co_return Result<>();
     const std::string& name = **next;
     // Another job may refer to it.
-    const Result<> done = book_.knows_reservation(name) ? Result<>() : co_await writes_.release(name);
+    const Result<> done =
+        book_.knows_reservation(name)
+            ? Result<>()
+            : co_await writes_.release(name, {}, {}, nullptr, "its PodMigrationJob is gone");
     if (!done && done.error().code() == Code::cancelled) {
       leftovers_.done(name);
       co_return done.error();
@@ -289,11 +293,14 @@ Task<Result<>> Controller::scavenge_once() {
     const nanoseconds kept =
         limited ? job->spec.ttl->value + nanoseconds(kLinger) : nanoseconds(kLingerWithoutTtl);
     if (parts_.clock.now() - job->metadata.creation_timestamp.wall() < kept) continue;
+    // It waits for somebody to let it go on, and says of no time when that is too late.
+    if (job->spec.paused && !limited && !is_finished(*job)) continue;
     if (!parts_.may_write()) break;
     Result<> done;
     if (job->spec.reservation_options && job->spec.reservation_options->reservation_ref)
-      done = co_await writes_.release(job->spec.reservation_options->reservation_ref->name);
-    if (done) done = co_await writes_.remove(job);
+      done = co_await writes_.release(job->spec.reservation_options->reservation_ref->name, {}, {}, job,
+                                      kTimeOver);
+    if (done) done = co_await writes_.remove(job, kTimeOver);
     if (done) continue;
     if (done.error().code() == Code::cancelled) co_return done.error();
     parts_.log.warn("a PodMigrationJob whose time is over cannot be removed: tried again in a minute",

@@ -11,6 +11,9 @@
 
 namespace koord::descheduler::migration {
 
+/// On whose behalf something is done for a job, whoever has made it.
+kube::Initiator initiator_of(const api::PodMigrationJob& job, std::string why);
+
 /// Each write is for the version that was looked at: of another one, and of another job of the name, the
 /// error is Code::conflict, of none Code::not_found. Code::unavailable: nothing may be written now.
 class JobWrites {
@@ -24,22 +27,25 @@ class JobWrites {
 
   /// Each returns the job as it is then.
   Task<Result<JobPtr>> create(api::PodMigrationJob job);
-  Task<Result<JobPtr>> change(JobPtr before, api::PodMigrationJob after);
+  Task<Result<JobPtr>> change(JobPtr before, api::PodMigrationJob after, std::string why);
   Task<Result<JobPtr>> set_status(JobPtr before, api::PodMigrationJobStatus status);
-  Task<Result<>> remove(JobPtr job);
+  Task<Result<>> remove(JobPtr job, std::string why);
   /// Code::not_found also where another job has the name.
   Task<Result<JobPtr>> newest(JobPtr job);
 
   /// Makes it from a document, or finds it again: one that has the job's UID for its name, or says that the
   /// descheduler made it. Of anybody else's the error is Code::already_exists.
-  Task<Result<ReservationPtr>> reserve(std::string document, std::string job_uid);
-  /// Gives one that a job refers to its place among others, by the label reservation-order.
-  Task<Result<>> set_order(ReservationPtr reservation, WallTime now);
-  /// True of one that is gone, or not that one (any more), too.
-  Task<Result<>> release(std::string reservation, std::string uid = {}, std::string resource_version = {});
+  Task<Result<ReservationPtr>> reserve(std::string document, JobPtr job);
+  /// Gives one that the job refers to its place among others, by the label reservation-order.
+  Task<Result<>> set_order(ReservationPtr reservation, JobPtr job, WallTime now);
+  /// Of that UID and version, where they are given. True of one that is gone, or not that one (any more),
+  /// too. `job`: whose it is; nullptr: of one that is gone.
+  Task<Result<>> release(std::string reservation, std::string uid, std::string resource_version, JobPtr job,
+                         std::string why);
 
  private:
-  Task<Result<JobPtr>> patch(JobPtr before, api::PodMigrationJob after, std::string subresource);
+  Task<Result<JobPtr>> patch(JobPtr before, api::PodMigrationJob after, std::string subresource,
+                             std::string why);
   Result<> may_write() const;
 
   kube::Client& client_;

@@ -193,6 +193,7 @@ class Migrator final : public Evictor {
     ref.uid = pod.metadata.uid;
     job.spec.mode = Symbol(args_->default_job_mode);
     job.spec.ttl = args_->default_job_ttl;
+    job.spec.paused = args_->default_job_paused;
     if (options.delete_options)
       job.spec.delete_options = *options.delete_options;
     else if (args_->default_delete_options)

@@ -97,8 +97,9 @@ Task<Result<Controller::Again>> Controller::release_unused(JobPtr job) {
   const auto room = unused_room(*job);
   if (!room) co_return Again();
   if (!parts_.may_write()) co_return Again(kNotLeading);
-  KOORD_CO_CHECK(
-      co_await writes_.release(room->metadata.name, room->metadata.uid, room->metadata.resource_version));
+  KOORD_CO_CHECK(co_await writes_.release(room->metadata.name, room->metadata.uid,
+                                          room->metadata.resource_version, job,
+                                          "the job is over without it"));
   co_return Again();
 }
 
@@ -133,7 +134,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
   // One that the user has made takes part in the order of those that are made here.
   if (held.reservation && has_passed(*job) && !local.ordered &&
       !held.reservation->metadata.labels.contains(api::kReservationOrderLabel)) {
-    KOORD_CO_CHECK(co_await writes_.set_order(held.reservation, next_order()));
+    KOORD_CO_CHECK(co_await writes_.set_order(held.reservation, job, next_order()));
     locals_[job->metadata.uid].ordered = true;
   }
   switch (step.act) {
@@ -141,13 +142,14 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
     case Act::kPinPod: {
       api::PodMigrationJob after = *job;
       after.spec.pod_ref->uid = held.pod->metadata.uid;
-      co_return co_await settle(job, co_await writes_.change(job, std::move(after)), {});
+      co_return co_await settle(job, co_await writes_.change(job, std::move(after), "the pod that it means"),
+                                {});
     }
     case Act::kCreateReservation: co_return co_await reserve(std::move(job));
     case Act::kEvict: co_return co_await evict(std::move(job), std::move(held.pod), step.wake_at);
     case Act::kDeleteReservation: {
       const api::ObjectReference& ref = *job->spec.reservation_options->reservation_ref;
-      KOORD_CO_CHECK(co_await writes_.release(ref.name, ref.uid));
+      KOORD_CO_CHECK(co_await writes_.release(ref.name, ref.uid, {}, job, "the job's time is over"));
       break;
     }
     case Act::kWriteStatus: break;
@@ -163,7 +165,7 @@ bool Controller::comes_back(const api::PodMigrationJob& job, const api::Reservat
 
 Task<Result<std::optional<Controller::Again>>> Controller::give_up_room(JobPtr job) {
   const api::ObjectReference& ref = *job->spec.reservation_options->reservation_ref;
-  KOORD_CO_CHECK(co_await writes_.release(ref.name, ref.uid));
+  KOORD_CO_CHECK(co_await writes_.release(ref.name, ref.uid, {}, job, "the workload has just left the node"));
   Step step{.act = Act::kWriteStatus, .status = job->status, .event = {}, .wake_at = {}};
   step.status->phase = "Failed";
   step.status->reason = "ForbiddenMigratePod";
@@ -184,7 +186,8 @@ Task<Result<std::optional<Controller::Again>>> Controller::let_pass(JobPtr job) 
     if (!pod->spec.node_name.empty())
       after.metadata.annotations[api::kJobNodeAnnotation] = Symbol(pod->spec.node_name.view());
   }
-  co_return co_await settle(job, co_await writes_.change(job, std::move(after)), {});
+  co_return co_await settle(job, co_await writes_.change(job, std::move(after), "it has passed arbitration"),
+                            {});
 }
 
 Task<Result<std::optional<Controller::Again>>> Controller::forbid(JobPtr job) {
@@ -267,7 +270,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::reserve(JobPtr job) {
   }
   auto made = reservation_template(*job, *pod, parts_.without_claims, next_order(), nodes_to_avoid(*job));
   Result<JobWrites::ReservationPtr> reservation =
-      made ? co_await writes_.reserve(reservation_document(*made).value(), job->metadata.uid) : made.error();
+      made ? co_await writes_.reserve(reservation_document(*made).value(), job) : made.error();
   if (!reservation) {
     const Error error = reservation.error();
     if (error.code() == Code::cancelled) co_return error;
@@ -283,7 +286,8 @@ Task<Result<std::optional<Controller::Again>>> Controller::reserve(JobPtr job) {
   to.api_version = Symbol(api::kind<api::Reservation>().api_version());
   to.name = (*reservation)->metadata.name;
   to.uid = (*reservation)->metadata.uid;
-  co_return co_await settle(job, co_await writes_.change(job, std::move(after)), {});
+  co_return co_await settle(
+      job, co_await writes_.change(job, std::move(after), "the reservation that it has"), {});
 }
 
 Task<Result<std::optional<Controller::Again>>> Controller::evict(JobPtr job, PodPtr pod,
@@ -305,6 +309,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::evict(JobPtr job, Pod
   options.plugin = std::string(api::value_or(job->metadata.annotations, api::kEvictTriggerAnnotation));
   options.reason = std::string(reason_of(*job));
   options.profile = std::string(api::value_or(job->metadata.annotations, api::kJobProfileAnnotation));
+  options.wanted_by = initiator_of(*job, {}).wanted_by;
   if (job->spec.delete_options)
     options.delete_options = *job->spec.delete_options;
   else if (profile.args->default_delete_options)

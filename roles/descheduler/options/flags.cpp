@@ -4,6 +4,7 @@
 #include <array>
 
 #include "drain/gate.hpp"
+#include "koord/runtime/audit.hpp"
 #include "koord/runtime/component_flags.hpp"
 #include "koord/runtime/config.hpp"
 #include "koord/runtime/serving.hpp"
@@ -16,6 +17,11 @@ using runtime::Flag;
 using runtime::FlagType;
 
 constexpr std::string_view kMisc = "Misc flags", kInsecure = "Insecure serving flags";
+
+constexpr std::string_view kAuditFolder =
+    "A folder of this process alone for audit.log: a line of JSON before each modification of the cluster "
+    "and "
+    "one after it; what cannot be written down is not done. Empty: the newest are in memory, for /audit.";
 
 constexpr std::array<Flag, 4> kMiscFlags = {{
     {"config", FlagType::text, "",
@@ -44,10 +50,10 @@ constexpr std::array<Flag, 2> kInsecureFlags = {{
     {"port", FlagType::integer, "10251", "The port of plain HTTP; 0 serves none.", 0, kInsecure},
 }};
 
-constexpr auto kFlags =
-    runtime::join_flags(kMiscFlags, runtime::secure_serving_flags("10258"), kInsecureFlags,
-                        runtime::leader_election_flags("koordinator-system", "koord-descheduler"),
-                        runtime::ignored_component_flags());
+constexpr auto kFlags = runtime::join_flags(
+    kMiscFlags, runtime::secure_serving_flags("10258"), kInsecureFlags, runtime::audit_flags(kAuditFolder),
+    runtime::leader_election_flags("koordinator-system", "koord-descheduler"),
+    runtime::ignored_component_flags());
 
 constexpr FeatureGate kGates[] = {
     {.name = "DisablePVCReservation",

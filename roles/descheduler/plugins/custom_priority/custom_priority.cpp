@@ -120,6 +120,7 @@ class CustomPriority final : public Plugin {
  public:
   CustomPriority(const CustomPriorityArgs& args, const PluginContext& context)
       : args_(args),
+        profile_(context.profile),
         client_(context.client),
         may_write_(context.may_write),
         nodes_(selector_or_all(args.node_selector)),
@@ -249,6 +250,10 @@ class CustomPriority final : public Plugin {
       json.key("spec").begin_object().member("unschedulable", wanted).end_object().end_object();
       kube::PatchOptions patch;
       patch.may_go = may_write_;
+      patch.by = kube::by({.profile = profile_,
+                           .plugin = "CustomPriority",
+                           .wanted_by = {},
+                           .reason = fmt::format("{}: its pods move to cheaper nodes", what)});
       const auto answer = co_await client_->patch_raw(api::kind<api::Node>(), {"", node.metadata.name},
                                                       std::move(body), std::move(patch));
       done = answer ? Result<>() : Result<>(answer.error());
@@ -262,6 +267,7 @@ class CustomPriority final : public Plugin {
   }
 
   CustomPriorityArgs args_;
+  std::string profile_;
   kube::Client* client_;
   std::function<bool()> may_write_;
   api::Selector nodes_;

@@ -82,6 +82,7 @@ class ScaleDownBinPack final : public Plugin {
  public:
   ScaleDownBinPack(const ScaleDownBinPackArgs& args, const PluginContext& context)
       : args_(args),
+        profile_(context.profile),
         client_(context.client),
         may_write_(context.may_write),
         nodes_(selector_or_all(args.node_selector)),
@@ -171,6 +172,10 @@ class ScaleDownBinPack final : public Plugin {
     json.end_object().end_object().end_object();
     kube::PatchOptions patch;
     patch.may_go = may_write_;
+    patch.by = kube::by({.profile = profile_,
+                         .plugin = "ScaleDownBinPack",
+                         .wanted_by = {},
+                         .reason = fmt::format("its cost of deletion is {}", cost)});
     const auto done = co_await client_->patch_raw(
         api::kind<api::Pod>(), {std::string(pod.metadata.namespace_.view()), pod.metadata.name},
         std::move(body), std::move(patch));
@@ -179,6 +184,7 @@ class ScaleDownBinPack final : public Plugin {
   }
 
   ScaleDownBinPackArgs args_;
+  std::string profile_;
   kube::Client* client_;
   std::function<bool()> may_write_;
   api::Selector nodes_;

@@ -12,7 +12,7 @@
 #include <list>
 #include <utility>
 
-#include "framework/audit/audit_file.hpp"
+#include "koord/base/audit_file.hpp"
 #include "koord/base/text.hpp"
 #include "koord/host/text.hpp"
 #include "koord/json/value.hpp"

@@ -21,6 +21,7 @@
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
 #include "unit/descheduler/rights_check.hpp"
+#include "unit/descheduler/write_watch.hpp"
 
 namespace koord::descheduler::drain::test {
 namespace {
@@ -169,6 +170,8 @@ struct Server {
 /// A process that goes on with drains.
 struct Process {
   explicit Process(Server& server) : world(server) {
+    watch.watch(api);
+    watch.guard(transport);
     transport.answer = [this](const net::Request& request) {
       const Result<net::Response> answer = world.answer(request);
       if (answer && answer->status == 200 && request.method == "GET" &&
@@ -210,6 +213,7 @@ struct Process {
   koord::test::Loop loop;
   koord::test::FakeTransport transport{loop.clock};
   kube::Client api{transport, loop.clock, {.max_retries = 0}};
+  descheduler::test::WriteWatch watch;
   kube::InformerSet informers{loop.executor(), loop.clock};
   CapturedLog captured;
   Logger log{captured, loop.clock};

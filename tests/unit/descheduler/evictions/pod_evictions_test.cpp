@@ -9,6 +9,7 @@
 #include "koord/kube/client.hpp"
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
+#include "unit/descheduler/write_watch.hpp"
 
 namespace koord::descheduler::test {
 namespace {
@@ -21,6 +22,8 @@ struct Rig {
     made->metadata.uid = "u";
     made->spec.node_name = "n";
     pod = made;
+    watch.watch(client);
+    watch.guard(server);
     server.answer = [this](const net::Request&) -> Result<net::Response> {
       net::Response response;
       response.status = status;
@@ -51,6 +54,7 @@ struct Rig {
   koord::test::Loop loop;
   koord::test::FakeTransport server{loop.clock};
   kube::Client client{server, loop.clock, {.max_retries = 5}};
+  test::WriteWatch watch;
   CapturedLog captured;
   Logger log{captured, loop.clock};
   metrics::Registry registry;
@@ -90,7 +94,7 @@ TEST_CASE("each policy has a name and a request of its own, for that very pod") 
 
 TEST_CASE("what the job says of the deletion is passed on, and a contradiction is refused") {
   Rig rig;
-  EvictOptions options{.plugin = "LowNodeLoad"};
+  EvictOptions options{.plugin = "LowNodeLoad", .reason = "hot"};
   options.delete_options.emplace();
   options.delete_options->grace_period_seconds = 7;
   options.delete_options->propagation_policy = "Foreground";

@@ -39,6 +39,7 @@ struct Process {
                         [this](const api::Pod&, const JobEvent& event) {
                           events.push_back(event.reason + ": " + event.note);
                         }}) {
+    cluster.watch.watch(api);
     controller.add_profile("koord-descheduler", std::move(args),
                            [](std::string_view) { return std::nullopt; });
     informers.start();

@@ -114,6 +114,47 @@ TEST_CASE(
   CHECK(world.phase("move") == "Succeeded");
 }
 
+TEST_CASE(
+    "a job that is paused from the start is not arbitrated and takes nobody's place until it is let go on") {
+  World world;
+  world.args->max_migrating_globally = 1;
+  world.pod("a");
+  world.pod("b", "node-0", "other-set");
+  world.begin();
+  world.job("move", "a", R"(,"paused":true)");
+  const std::string before = world.cluster.objects.at(std::string(kMove));
+  world.cluster.run();
+  world.job("other", "b");
+  world.cluster.run();
+  CHECK(world.phase("other") == "Succeeded");  // the only place is free
+  CHECK(world.cluster.objects.at(std::string(kMove)) == before);
+  world.process.reset();
+  world.begin();
+  world.cluster.run();
+  CHECK(world.cluster.objects.at(std::string(kMove)) == before);
+  CHECK(world.cluster.has("pods/default/a"));
+  world.cluster.change(std::string(kMove), R"({"spec":{"paused":null}})");
+  world.cluster.run();
+  CHECK(world.phase("move") == "Succeeded");
+  CHECK_FALSE(world.cluster.has("pods/default/a"));
+}
+
+TEST_CASE("a paused job without a ttl waits for ever, one with a ttl no longer than that") {
+  World world;
+  world.pod("a");
+  world.pod("b");
+  world.begin();
+  world.job("move", "a", R"(,"paused":true)");
+  world.job("endless", "b", R"(,"ttl":null,"paused":true)");
+  for (int i = 0; i < 12; ++i) world.loop.advance(1min);
+  CHECK_FALSE(world.cluster.has(std::string(kMove)));
+  for (int i = 0; i < 120; ++i) world.loop.advance(1min);
+  REQUIRE(world.cluster.has("podmigrationjobs//endless"));
+  world.cluster.change("podmigrationjobs//endless", R"({"spec":{"paused":null}})");
+  world.cluster.run();
+  CHECK(world.phase("endless") == "Succeeded");
+}
+
 TEST_CASE("a job that must not be fails, once, and finished jobs are never written again") {
   World world;
   world.args->namespaces.ensure().exclude = {"default"};

@@ -20,6 +20,7 @@
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
 #include "unit/descheduler/rights_check.hpp"
+#include "unit/descheduler/write_watch.hpp"
 
 namespace koord::descheduler::migration::test {
 
@@ -31,10 +32,12 @@ class FakeCluster {
   };
   explicit FakeCluster(koord::test::Loop& loop) : loop(loop) {
     server.answer = [this](const net::Request& request) { return serve(request); };
+    watch.guard(server);
   }
 
   koord::test::Loop& loop;
   koord::test::FakeTransport server{loop.clock};
+  descheduler::test::WriteWatch watch;         // of each client that writes here
   std::map<std::string, std::string> objects;  // by Path::key()
   std::vector<std::string> writes;             // "PATCH podmigrationjobs/j status"
   int evictions = 0, reservations_made = 0;

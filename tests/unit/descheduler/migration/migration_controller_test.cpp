@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 
 struct World {
   World() {
+    cluster.watch.watch(api);
     for (const char* name : {"a", "b"})
       cluster.put(
           "pods/default/" + std::string(name),
@@ -119,6 +120,21 @@ TEST_CASE("in a dry run a pod counts until the next pass, and nothing is written
   world.cluster.run(20);
   CHECK(world.jobs().empty());
   CHECK(world.cluster.writes.empty());
+}
+
+TEST_CASE("defaultJobPaused: a pod that is to go has a job, and stays until somebody lets that go on") {
+  World world;
+  Evictor& evictor = world.add("main", R"({"defaultJobPaused":true})");
+  world.begin();
+  REQUIRE(world.evict(evictor, "a").empty());
+  world.cluster.run();
+  REQUIRE(world.jobs().size() == 1);
+  CHECK(world.cluster.writes == std::vector<std::string>{"POST podmigrationjobs/"});
+  CHECK(world.cluster.evictions == 0);
+  CHECK_FALSE(world.evict(evictor, "a").empty());  // it has its job
+  world.cluster.change(world.jobs()[0], R"({"spec":{"paused":null}})");
+  world.cluster.run();
+  CHECK(world.cluster.evictions == 1);
 }
 
 TEST_CASE("a pod that is evicted has a job, at once no other one, and is moved") {

@@ -9,6 +9,7 @@
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
 #include "unit/descheduler/plugins/rows.hpp"
+#include "unit/descheduler/write_watch.hpp"
 
 namespace koord::descheduler {
 extern const PluginEntry kCustomPriority;
@@ -89,6 +90,9 @@ std::string drained(const std::string& more, const Texts& nodes, const Texts& po
     return response;
   };
   kube::Client client(server, loop.clock, {.max_retries = 0});
+  test::WriteWatch watch;
+  watch.watch(client);
+  watch.guard(server);
   const FeatureGates gates;
   CapturedLog captured;
   const Logger log(captured, loop.clock);

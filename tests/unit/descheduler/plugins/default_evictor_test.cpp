@@ -20,6 +20,7 @@
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
 #include "unit/descheduler/plugins/rows.hpp"
+#include "unit/descheduler/write_watch.hpp"
 
 namespace koord::descheduler {
 
@@ -482,6 +483,9 @@ TEST_CASE("DefaultEvictor asks with policy/v1 and tells of it; what is refused i
     return response;
   };
   kube::Client client(server, loop.clock, {});
+  test::WriteWatch watch;
+  watch.watch(client);
+  watch.guard(server);
   CapturedLog captured;
   const Logger log(captured, loop.clock);
   const FeatureGates gates;

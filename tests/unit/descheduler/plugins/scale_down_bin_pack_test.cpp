@@ -9,6 +9,7 @@
 #include "support/fake_transport.hpp"
 #include "support/run_task.hpp"
 #include "unit/descheduler/plugins/rows.hpp"
+#include "unit/descheduler/write_watch.hpp"
 
 namespace koord::descheduler {
 extern const PluginEntry kScaleDownBinPack;
@@ -80,6 +81,9 @@ TEST_CASE("costs are written where they differ, of pods that stay the highest, n
     return response;
   };
   kube::Client client(server, loop.clock, {.max_retries = 0});
+  test::WriteWatch watch;
+  watch.watch(client);
+  watch.guard(server);
   const FeatureGates gates;
   CapturedLog captured;
   const Logger log(captured, loop.clock);

@@ -1,8 +1,8 @@
 // The writing thread: appends, rotates, removes, and survives a full disk.
-#include "framework/audit/audit_file.hpp"
+#include "koord/base/audit_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,9 +20,8 @@
 #include <utility>
 
 #include "koord/base/file.hpp"
-#include "koord/host/file.hpp"
 
-namespace koord::koordlet {
+namespace koord {
 namespace {
 
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
@@ -39,6 +38,33 @@ std::string stamp(WallTime time) {
   return text;
 }
 
+/// What a process that ended in the middle of a line has left, or a disk that was full. Whatever else is
+/// wrong with the file is said when it is opened for writing.
+void cut_torn_line(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat info {};
+  if (!fd || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+  char buffer[4096];
+  for (off_t end = info.st_size; end > 0;) {
+    const auto size = static_cast<std::size_t>(std::min<off_t>(end, sizeof buffer));
+    const off_t begin = end - static_cast<off_t>(size);
+    if (pread(fd.get(), buffer, size, begin) != static_cast<ssize_t>(size)) return;
+    const auto newline = std::string_view(buffer, size).rfind('\n');
+    if (newline != std::string_view::npos) {
+      const off_t whole = begin + static_cast<off_t>(newline) + 1;
+      if (whole != info.st_size) (void)!ftruncate(fd.get(), whole);
+      return;
+    }
+    end = begin;
+  }
+  (void)!ftruncate(fd.get(), 0);
+}
+
+struct Line {
+  std::string text;
+  AuditFile::Written written;
+};
+
 }  // namespace
 
 struct AuditFile::State {
@@ -52,7 +78,7 @@ struct AuditFile::State {
     for (;;) {
       changed.wait(lock, [this] { return stopping || !waiting.empty(); });
       if (waiting.empty()) return;
-      std::deque<std::string> lines = std::exchange(waiting, {});
+      std::deque<Line> lines = std::exchange(waiting, {});
       waiting_bytes = 0;
       busy = true;
       lock.unlock();
@@ -63,17 +89,24 @@ struct AuditFile::State {
     }
   }
 
-  void write(std::deque<std::string>& lines) {
+  void write(std::deque<Line>& lines) {
     std::uint64_t lost = 0;
-    for (const std::string& line : lines)
-      if (!write(line)) ++lost;
+    for (const Line& line : lines) {
+      const bool done = write(line.text);
+      if (!done) ++lost;
+      if (line.written) line.written(done);
+    }
     if (lost == 0) return;
     const std::lock_guard lock(mutex);
     dropped += lost;
   }
 
   bool write(const std::string& line) {
-    if (!file && !open()) return false;
+    if (!file) {
+      const Result<> opened = open();
+      if (!opened) complain(opened.error());
+      if (!file) return false;
+    }
     std::size_t done = 0;
     while (done < line.size()) {
       const ssize_t n = ::write(file.get(), line.data() + done, line.size() - done);
@@ -92,18 +125,16 @@ struct AuditFile::State {
     return true;
   }
 
-  bool open() {
+  Result<> open() {
     std::error_code ignored;
     std::filesystem::create_directories(options.folder, ignored);
-    auto opened = open_for_append(path(), 0640);
+    cut_torn_line(path());
+    KOORD_TRY(opened, open_for_append(path(), 0640));
     struct stat info {};
-    if (!opened || fstat(opened->get(), &info) != 0) {
-      complain(opened ? errno_error(errno, path()) : opened.error());
-      return false;
-    }
-    file = std::move(*opened);
+    if (fstat(opened.get(), &info) != 0) return errno_error(errno, path());
+    file = std::move(opened);
     size = static_cast<std::size_t>(info.st_size);
-    return true;
+    return {};
   }
 
   void rotate() {
@@ -114,7 +145,8 @@ struct AuditFile::State {
       char number[16];
       std::snprintf(number, sizeof number, "%d.log", i);
       name = prefix + number;
-      if (!host::exists(name)) break;
+      std::error_code ignored;
+      if (!std::filesystem::exists(name, ignored)) break;
     }
     if (std::rename(path().c_str(), name.c_str()) != 0) complain(errno_error(errno, name));
     prune();
@@ -164,7 +196,7 @@ struct AuditFile::State {
 
   std::mutex mutex;
   std::condition_variable changed, idle;
-  std::deque<std::string> waiting;
+  std::deque<Line> waiting;
   std::size_t waiting_bytes = 0;
   std::uint64_t dropped = 0;
   bool busy = false, stopping = false;
@@ -199,19 +231,27 @@ std::vector<std::string> AuditFile::tail(std::size_t max_bytes) const {
   return lines;
 }
 
-void AuditFile::append(std::string line) {
+Result<> AuditFile::open() { return state_->open(); }
+
+void AuditFile::append(std::string line, Written written) {
   State& state = *state_;
-  const std::lock_guard lock(state.mutex);
-  line += '\n';
-  state.waiting_bytes += line.size();
-  state.waiting.push_back(std::move(line));
-  while (state.waiting_bytes > state.options.max_waiting_bytes && !state.waiting.empty()) {
-    state.waiting_bytes -= state.waiting.front().size();
-    state.waiting.pop_front();
-    ++state.dropped;
+  std::deque<Line> given_up;
+  {
+    const std::lock_guard lock(state.mutex);
+    line += '\n';
+    state.waiting_bytes += line.size();
+    state.waiting.push_back({std::move(line), std::move(written)});
+    while (state.waiting_bytes > state.options.max_waiting_bytes && !state.waiting.empty()) {
+      state.waiting_bytes -= state.waiting.front().text.size();
+      given_up.push_back(std::move(state.waiting.front()));
+      state.waiting.pop_front();
+      ++state.dropped;
+    }
+    if (!state.thread.joinable()) state.thread = std::thread([&state] { state.run(); });
+    state.changed.notify_one();
   }
-  if (!state.thread.joinable()) state.thread = std::thread([&state] { state.run(); });
-  state.changed.notify_one();
+  for (const Line& each : given_up)
+    if (each.written) each.written(false);
 }
 
 void AuditFile::flush() {
@@ -224,4 +264,4 @@ std::uint64_t AuditFile::dropped() const {
   return state_->dropped;
 }
 
-}  // namespace koord::koordlet
+}  // namespace koord

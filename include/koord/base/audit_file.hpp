@@ -2,15 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
+#include "koord/base/result.hpp"
 
-namespace koord::koordlet {
+namespace koord {
 
+/// One process a folder. What has been written survives the process, however it ends; a crash of the machine
+/// may take the newest lines. A line that was torn is cut off when the file is opened again.
 class AuditFile {
  public:
   struct Options {
@@ -19,15 +23,22 @@ class AuditFile {
     std::size_t max_total_bytes = 0;    // of all of them; the oldest are removed
     std::size_t max_waiting_bytes = 0;  // the oldest lines give way
   };
+  /// True: the line is in the file, whole; false: it never will be. Called once, on the file's own thread or
+  /// in append(): whatever it does is short, and does not come back here.
+  using Written = std::function<void(bool)>;
+
   AuditFile(Options options, const Clock& clock, Logger log);
   ~AuditFile();  // writes what waits
   AuditFile(const AuditFile&) = delete;
   AuditFile& operator=(const AuditFile&) = delete;
 
+  /// Makes the folder and the file where they are absent; an error says why lines could not be written.
+  /// Before the first append().
+  Result<> open();
   /// The newest lines of audit.log, oldest first, at most so many bytes. Before the first append().
   std::vector<std::string> tail(std::size_t max_bytes) const;
   /// Never blocks on the disk.
-  void append(std::string line);
+  void append(std::string line, Written written = {});
   /// Blocks until what was appended before has been written or given up.
   void flush();
   std::uint64_t dropped() const;
@@ -37,4 +48,4 @@ class AuditFile {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace koord::koordlet
+}  // namespace koord
