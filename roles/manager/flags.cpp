@@ -6,6 +6,7 @@
 #include <array>
 
 #include "koord/api/koordinator/admission.hpp"
+#include "koord/runtime/audit.hpp"
 
 namespace koord::manager {
 
@@ -23,6 +24,11 @@ constexpr Flag later(std::string_view name, FlagType type, std::string_view valu
                      std::string_view why = kNoEffect) {
   return {name, type, value, "", 0, kWebhook, true, why};
 }
+
+constexpr std::string_view kAuditFolder =
+    "A folder of this process alone for audit.log: a line of JSON for each change of the strategies' "
+    "ConfigMap "
+    "and of ElasticQuotas that it reviews. Empty: the newest are in memory, for /audit.";
 
 constexpr std::array kServingFlags = {
     Flag{"metrics-addr", FlagType::text, ":8080",
@@ -129,7 +135,7 @@ constexpr std::array kProfileFlags = {
 };
 
 constexpr auto kFlags = runtime::join_flags(kServingFlags, kElectionFlags, kConfigFlags, kProfileFlags,
-                                            kWebhookFlags, kQuotaFlags);
+                                            kWebhookFlags, kQuotaFlags, runtime::audit_flags(kAuditFolder));
 
 constexpr std::array kGates = {
     gate_on("PodMutatingWebhook",

@@ -19,6 +19,7 @@
 #include "koord/async/timer.hpp"
 #include "koord/base/system.hpp"
 #include "koord/kube/event_recorder.hpp"
+#include "koord/runtime/audit.hpp"
 #include "koord/runtime/leading_role.hpp"
 #include "manifests.hpp"
 #include "rights.hpp"
@@ -43,6 +44,8 @@ struct Parts {
   kube::Informer<api::Namespace> namespaces;
   kube::Informer<api::ElasticQuotaProfile> quota_profiles;
   kube::Informer<api::ElasticQuota> quotas;
+  std::unique_ptr<runtime::Audit> audit;
+  std::unique_ptr<ChangeNotes> notes;
   std::unique_ptr<Webhooks> webhooks;  // null: switched off
   nanoseconds shutdown_delay{};        // of them
   PodRules rules;
@@ -408,6 +411,10 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   });
   KOORD_TRY(place, webhook_settings(flags.get("webhook-port"), environment));
   KOORD_TRY(webhooks, Webhooks::make(context, *client, handlers()));
+  KOORD_TRY(audit, runtime::Audit::make(context.executor, context.clock, context.log, flags));
+  auto notes = std::make_unique<ChangeNotes>(*audit, context.log, flags.get("config-namespace"),
+                                             flags.get("slo-config-name"));
+  if (webhooks) webhooks->note_changes(*notes, *audit);
   HandlerContext rules{context, *client};
   Parts parts{std::move(election),
               client,
@@ -422,6 +429,8 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
               informers.informer<api::Namespace>(*client),
               informers.informer<api::ElasticQuotaProfile>(*client),
               informers.informer<api::ElasticQuota>(*client),
+              std::move(audit),
+              std::move(notes),
               std::move(webhooks),
               shutdown_delay,
               pod_rules(rules),

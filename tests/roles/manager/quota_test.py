@@ -143,14 +143,21 @@ class QuotaTest(unittest.TestCase):
         page = self.page()
         self.assertEqual(sorted(page["quotaHierarchyInfo"]["company"]), ["team-a", "team-b"])
         self.assertEqual(page["quotaInfoMap"]["team-b"]["min"], {"cpu": "5", "memory": "5Gi"})
+        # Who has tried what is noted, but for what was counted.
+        noted = self.page(f"/audit?object=elasticquotas.scheduling.sigs.k8s.io/{NS}/team-a")["records"]
+        self.assertEqual([each["result"] for each in reversed(noted) if each["verb"] == "create"], ["admitted"])
+        refused = [each for each in noted if each["verb"] == "update" and each["result"] == "refused"]
+        self.assertIn(["spec.min.cpu"], [each["changes"] for each in refused])
+        self.assertTrue(all(each["user"] for each in noted), noted)
+        self.assertFalse([each for each in noted if any("status" in field for field in each.get("changes", []))])
         self.request("DELETE", f"{PODS}/worker", {"gracePeriodSeconds": 0})
         wait_for("team-a may go", lambda: self.try_request("DELETE", f"{QUOTAS}/team-a") != 400)
         self.request("DELETE", f"{QUOTAS}/team-b")
         self.request("DELETE", f"{QUOTAS}/company")
 
-    def page(self):
+    def page(self, path="/elasticQuota"):
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=ssl._create_unverified_context(), timeout=20)
-        connection.request("GET", "/elasticQuota")
+        connection.request("GET", path)
         text = connection.getresponse().read()
         connection.close()
         return json.loads(text)

@@ -170,6 +170,7 @@ struct HandlerRow {
   std::span<const WebhookEntry> entries;
   /// A handler of `type`; an error names the flag that is to blame.
   Result<AdmissionHandler> (*make)(HandlerContext& context) = nullptr;
+  bool noted = false;  // who changes it is noted
 };
 
 }  // namespace koord::manager

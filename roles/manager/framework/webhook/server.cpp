@@ -141,7 +141,9 @@ Result<std::unique_ptr<WebhookServer>> WebhookServer::make(runtime::RoleContext&
     if (!context.gates.enabled(row.gate)) continue;
     HandlerContext needs{context, client, shared,
                          [&made](std::string path, std::function<std::string()> page) {
-                           made->pages_[std::move(path)] = std::move(page);
+                           made->pages_[std::move(path)] = [page = std::move(page)](const net::Request&) {
+                             return net::Response::json(200, page());
+                           };
                          }};
     KOORD_TRY(handler, row.make(needs));
     if ((row.type == WebhookType::mutate) !=
@@ -212,7 +214,7 @@ net::Admission WebhookServer::admit(const net::Request& request) const {
 std::optional<net::Response> WebhookServer::answer_now(net::Request& request) {
   Served* const served = find(request.path);
   if (const auto page = pages_.find(request.path); page != pages_.end()) {
-    net::Response response = show(*request.peer, page->second);
+    net::Response response = show(request, page->second);
     response.proves = false;
     return response;
   }
@@ -228,10 +230,10 @@ std::optional<net::Response> WebhookServer::answer_now(net::Request& request) {
   return review(*served, request, false);
 }
 
-net::Response WebhookServer::show(const net::Peer& peer, const std::function<std::string()>& page) {
-  if (!is_loopback(peer.address))
+net::Response WebhookServer::show(const net::Request& request, const Page& page) {
+  if (!is_loopback(request.peer->address))
     return refusal(403, "this page is for who asks from its own host: use kubectl port-forward");
-  return net::Response::json(200, page());
+  return page(request);
 }
 
 Task<net::Response> WebhookServer::answer(net::Request request) {
@@ -310,7 +312,7 @@ Task<Verdict> WebhookServer::settle(const Served& served, const Draft& draft, Ve
     last = Verdict::error(400, last.error().code() == Code::timeout
                                    ? "Internal error occurred: elastic quota evaluation timed out"
                                    : last.error().message());
-  tell_refusal(served, draft, *last);
+  conclude(served, draft, *last);
   co_return *std::move(last);
 }
 
@@ -358,8 +360,19 @@ std::optional<Verdict> WebhookServer::decide(Served& served, Draft& draft, bool 
     verdict = Verdict::error(500, fmt::format("panic: {} [recovered]", thrown.what()));
   }
   if (verdict.again && !last) return std::nullopt;
-  tell_refusal(served, draft, verdict);
+  if (!verdict.later) conclude(served, draft, verdict);
   return verdict;
+}
+
+void WebhookServer::note_changes(ChangeNotes& notes, const runtime::Audit& audit) {
+  notes_ = &notes;
+  pages_["/audit"] = [&audit](const net::Request& request) { return audit.answer(request); };
+}
+
+void WebhookServer::conclude(const Served& served, const Draft& draft, const Verdict& verdict) const {
+  tell_refusal(served, draft, verdict);
+  if (served.row.noted && notes_ != nullptr)
+    notes_->note(draft.review.request, verdict, !is_undecided(verdict));
 }
 
 void WebhookServer::tell_refusal(const Served& served, const Draft& draft, const Verdict& verdict) const {

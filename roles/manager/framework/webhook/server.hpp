@@ -13,6 +13,7 @@
 
 #include "framework/webhook/admission.hpp"
 #include "framework/webhook/certificates.hpp"
+#include "framework/webhook/change_notes.hpp"
 #include "framework/webhook/review.hpp"
 #include "framework/webhook/review_limiter.hpp"
 #include "koord/net/server.hpp"
@@ -47,6 +48,9 @@ class WebhookServer {
   static Result<std::unique_ptr<WebhookServer>> make(runtime::RoleContext& context, kube::Client& client,
                                                      std::span<const HandlerRow> rows);
   ~WebhookServer();
+  /// From now on changes are noted, and /audit shows them, to who asks from this host alone. It outlives the
+  /// server.
+  void note_changes(ChangeNotes& notes, const runtime::Audit& audit);
 
   /// Whether all that its reviews look things up in is known; the error names the kinds, their failures, and
   /// since when. Recovers by itself.
@@ -68,7 +72,8 @@ class WebhookServer {
   struct Draft;
   WebhookServer(runtime::RoleContext& context);
   Served* find(std::string_view path) const;
-  static net::Response show(const net::Peer& peer, const std::function<std::string()>& page);
+  using Page = std::function<net::Response(const net::Request& request)>;
+  static net::Response show(const net::Request& request, const Page& page);
   /// Nothing if it is to be decided again; `last`: what it says now is the answer.
   std::optional<net::Response> review(Served& served, const net::Request& request, bool last);
   /// The same where it may take others' answers, until `end`.
@@ -79,6 +84,8 @@ class WebhookServer {
                                                   ReviewLimiter::Turn& turn, MonoTime end);
   /// What Verdict::later comes to.
   Task<Verdict> settle(const Served& served, const Draft& draft, Verdict verdict, MonoTime end);
+  /// What the API server is told is certain now.
+  void conclude(const Served& served, const Draft& draft, const Verdict& verdict) const;
   void tell_refusal(const Served& served, const Draft& draft, const Verdict& verdict) const;
   // The steps of both: the first and the last need nothing of the server's, any thread may take them.
   static Result<Draft> read(const net::Request& request, WebhookType type);
@@ -89,7 +96,8 @@ class WebhookServer {
 
   runtime::RoleContext& context_;
   std::vector<std::unique_ptr<Served>> served_;
-  std::map<std::string, std::function<std::string()>, std::less<>> pages_;
+  std::map<std::string, Page, std::less<>> pages_;
+  ChangeNotes* notes_ = nullptr;
   ReviewLimiter limiter_;
   net::Server server_;
   std::uint16_t port_ = 0;

@@ -20,6 +20,8 @@ class Webhooks {
   static Result<std::unique_ptr<Webhooks>> make(runtime::RoleContext& context, kube::Client& client,
                                                 std::span<const HandlerRow> rows);
 
+  /// Before start(); see WebhookServer::note_changes().
+  void note_changes(ChangeNotes& notes, const runtime::Audit& audit) { server_->note_changes(notes, audit); }
   void start(TaskGroup& tasks);
   /// Whether API servers ask: see WebhookKeeper::asked().
   bool asked() const { return keeper_.asked(); }

@@ -97,7 +97,8 @@ const HandlerRow kRows[] = {
      .make = [](HandlerContext& context) -> Result<AdmissionHandler> {
        return AdmissionHandler(
            std::unique_ptr<ValidatingHandler>(std::make_unique<AsksOthers>(context.role.clock)));
-     }},
+     },
+     .noted = true},
     {.path = "/mutate",
      .type = WebhookType::mutate,
      .object_type = "pod",
@@ -524,6 +525,39 @@ TEST_CASE("a review that takes others' answers waits for them, and is refused wh
   const MonoTime began = rig.loop.clock.mono();
   CHECK_THAT(ask("slow"), Catch::Contains(R"("allowed":false)") && Catch::Contains("evaluation timed out"));
   CHECK(rig.loop.clock.mono() - began == kReviewTime);
+}
+
+TEST_CASE("who changes what is noted once a review is decided, and shown at /audit to its own host") {
+  Rig rig;
+  const auto audit =
+      runtime::Audit::make(rig.loop.executor(), rig.loop.clock, rig.context.log, runtime::Audit::Options{});
+  REQUIRE(audit.has_value());
+  ChangeNotes notes(**audit, rig.context.log, "ns", "config");
+  CHECK(rig.admit("GET", "/audit") == "404 404 page not found\n");
+  (*rig.made)->note_changes(notes, **audit);
+  const auto shown = [&](std::string_view address, std::string_view limit = "10") {
+    net::Request request;
+    request.path = "/audit";
+    request.query.emplace_back("limit", limit);
+    auto peer = std::make_shared<net::Peer>();
+    peer->address = address;
+    request.peer = peer;
+    return rig.answer(std::move(request));
+  };
+  CHECK_THAT(shown("127.0.0.1"), Catch::Contains(R"("records":[])"));
+  for (const std::string_view name : {"free", "full"}) {
+    net::Request request = rig.request("/asks", fmt::format(R"({{"metadata":{{"name":"{}"}}}})", name));
+    CHECK(rig.answer(request) == "waits");
+    (void)test::run_task(rig.loop, (*rig.made)->answer(std::move(request)));
+  }
+  (void)rig.answer(rig.request("/mutate", R"({"metadata":{"name":"nobody asks"}})"));
+  const std::string all = shown("::1");
+  CHECK_THAT(all, Catch::Contains(R"("name":"free","result":"admitted")") &&
+                      Catch::Contains(R"("name":"full","result":"refused","message":"there is no room")"));
+  CHECK(all.find("nobody asks") == std::string::npos);
+  CHECK(all.find("free") == all.rfind("free"));
+  CHECK_THAT(shown("127.0.0.1", "0"), Catch::StartsWith("400 limit: "));
+  CHECK_THAT(shown("10.0.0.1"), Catch::StartsWith("403 "));
 }
 
 TEST_CASE("a page is for who asks from the same host") {
