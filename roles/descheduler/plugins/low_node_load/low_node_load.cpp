@@ -118,7 +118,8 @@ class LowNodeLoad final : public Plugin {
       return pass.node_fit().fits(pod, *node.view);
     }
     Task<bool> evict(PodPtr pod, std::string reason) override {
-      if (!own.args_.dry_run || pass.dry_run()) co_return co_await pass.evict(std::move(pod), std::move(reason));
+      if (!own.args_.dry_run || pass.dry_run())
+        co_return co_await pass.evict(std::move(pod), std::move(reason));
       pass.log().info("LowNodeLoad would evict a pod (dryRun)",
                       kv("namespace", pod->metadata.namespace_.view()), kv("pod", pod->metadata.name),
                       kv("node", pod->spec.node_name.view()), kv("reason", reason));
