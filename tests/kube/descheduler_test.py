@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import threading
 import unittest
 
@@ -184,6 +185,14 @@ class Descheduler(migrations.World):
         one.terminate()
         self.assertEqual(one.child.returncode, 0)
 
+    def deschedule(self, changes, *flags):
+        """What `koord deschedule --dry-run` says, with the descheduler's rights and a configuration that is no dry run."""
+        path = self.cluster.installed.write("rehearsal.config", migrations.changed(self.cluster.shipped, changes))
+        done = subprocess.run([migrations.KOORD, "deschedule", "--dry-run", "--output=json", f"--kubeconfig={self.cluster.account}", f"--config={path}", *flags],
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
     def writes(self):
         """The verbs that do not read, and of what."""
         asked = self.cluster.asked(self.since)[0]
@@ -198,6 +207,10 @@ class Descheduler(migrations.World):
         self.deploy(2, "tainted", nodeSelector={"kubernetes.io/hostname": "cold-0"})
         self.loads()
         self.request("PATCH", "/api/v1/nodes/cold-0", {"spec": {"taints": [{"key": "old", "effect": "NoSchedule"}]}})
+        told = self.deschedule({**BALANCE, **plugin("RemovePodsViolatingNodeTaints", "Drain")}, DRAIN)
+        self.assertEqual({(pod["plugin"], pod["node"]) for pod in told["evicted"]}, {("LowNodeLoad", "hot"), ("RemovePodsViolatingNodeTaints", "cold-0")})
+        self.assertLessEqual({pod.get("to") for pod in told["evicted"]}, {"cold-1", "cold-2", None})  # the taint keeps pods off, and a selector others on
+        self.assertEqual(self.writes(), set())
         self.migrate("waits", pods[0])
         self.drain("out")
         self.dry_run()

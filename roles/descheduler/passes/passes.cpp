@@ -144,7 +144,10 @@ Task<bool> Passes::ProfilePass::evict(PodPtr pod, std::string reason) {
   Evictor& evictor = profile_.evictor();
   Task<Result<>> ask = dry_run() ? evictor.rehearse(pod, options) : evictor.evict(pod, options);
   if (const Result<> asked = co_await std::move(ask); !asked) {
-    told.warn("a pod stays", kv("why", asked.error()));
+    if (dry_run())
+      told.info("a pod would stay", kv("why", asked.error()));
+    else
+      told.warn("a pod stays", kv("why", asked.error()));
     note(*pod, std::move(reason), asked.error().message(), "refused");
     co_return false;
   }
