@@ -35,14 +35,16 @@ GI = 1 << 30
 
 # What differs and why; all of it is in packaging/COMPATIBILITY.md. (play, path, the original's, koord's): whether that is it.
 LISTED = [
-    ("of whose workload a pod was stands on the job",
-     lambda _, path, theirs, ours: path.endswith("/annotations/descheduler.koordinator.sh/workload-uid") and theirs is None),
+    ("of which workload and node a pod was stands on the job",
+     lambda _, path, theirs, ours: re.search(r"/annotations/descheduler.koordinator.sh/(workload-uid|from-node)$", path) and theirs is None),
     ("a job's reference names kind and group of its Reservation",
      lambda _, path, theirs, ours: re.search(r"/spec/reservationOptions/reservationRef/(apiVersion|kind)$", path) and theirs is None and
      ours in ("Reservation", "scheduling.koordinator.sh/v1alpha1")),
     ("a user's Reservation without labels has an order, too",
      lambda play, path, theirs, ours: play == "has-a-reservation" and path.endswith("/reservation/labels/scheduling.koordinator.sh/reservation-order")
      and theirs is None),
+    ("how far a job has come when its time is over is chance",
+     lambda play, path, *_: play == "is-too-late" and re.search(r"/status/(conditions|status)", path)),
 ]
 
 

@@ -93,9 +93,9 @@ class Descheduler:
 
 
 def passes_of(side, text):
-    """Of a log; the last one, of which more may come, is left out."""
+    """Of a log; the last one, of which more may come, is left out, as is a line that is being written."""
     passes, now = [], None if side == "original" else {}
-    for line in text.splitlines():
+    for line in text[:text.rfind("\n") + 1].splitlines():
         if ENDS[side] in line:
             if now is not None:
                 passes.append(now)

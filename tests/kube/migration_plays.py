@@ -10,7 +10,7 @@ from sandbox import wait_for
 DOMAIN = "scheduling.koordinator.sh"
 JOBS, RESERVATIONS = f"/apis/{DOMAIN}/v1alpha1/podmigrationjobs", f"/apis/{DOMAIN}/v1alpha1/reservations"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 150
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 HOME, AWAY = "n1", "n2"
 
@@ -251,9 +251,8 @@ def is_kept_by_a_budget(play):
 
 
 def is_too_late(play):
-    play.ask(ttl="20s")
+    play.ask(ttl="40s")
     name = play.reservation()
-    play.until_condition("ReservationCreated", "True")
     play.until_phase("Succeeded", "Failed")
     play.until("its Reservation goes", lambda: not play.get(f"{RESERVATIONS}/{name}"))
 
