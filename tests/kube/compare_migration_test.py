@@ -44,7 +44,8 @@ LISTED = [
      lambda play, path, theirs, ours: play == "has-a-reservation" and path.endswith("/reservation/labels/scheduling.koordinator.sh/reservation-order")
      and theirs is None),
     ("what was made for a job that has failed goes with it",
-     lambda play, path, theirs, ours: play in ("would-stay", "goes-before") and path.startswith("/0/reservation/") and ours is None),
+     lambda play, path, theirs, ours: play in ("would-stay", "goes-before") and (
+         path.startswith("/0/reservation/") and ours is None or path == "/0/spec/reservationOptions/reservationRef/uid")),
     ("how far a job has come when its time is over is chance",
      lambda play, path, *_: play == "is-too-late" and re.search(r"/status/(conditions|status)", path)),
 ]
