@@ -27,8 +27,8 @@ constexpr Flag later(std::string_view name, FlagType type, std::string_view valu
 
 constexpr std::string_view kAuditFolder =
     "A folder of this process alone for audit.log: a line of JSON for each change of the strategies' "
-    "ConfigMap "
-    "and of ElasticQuotas that it reviews. Empty: the newest are in memory, for /audit.";
+    "ConfigMap, "
+    "of quotas and of profiles that it reviews. Empty: the newest are in memory, for /audit.";
 
 constexpr std::array kServingFlags = {
     Flag{"metrics-addr", FlagType::text, ":8080",

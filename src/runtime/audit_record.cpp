@@ -169,7 +169,7 @@ std::size_t AuditRecord::bytes() const {
                                   &name, &subresource, &uid, &result, &error, &message})
     all += text->size();
   for (const auto* list : {&wanted_by, &changes})
-    for (const std::string& text : *list) all += sizeof text + text.size();
+    for (const std::string& text : *list) all += sizeof(std::string) + text.size();
   return all;
 }
 

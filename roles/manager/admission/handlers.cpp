@@ -226,6 +226,16 @@ Result<AdmissionHandler> make_reservation_mutating(HandlerContext& context) {
                                  .dice = dice()}));
 }
 
+/// Reviewed so that it is noted who changes them (ChangeNotes); all is admitted.
+class ProfileValidating final : public ValidatingHandler {
+ public:
+  Verdict handle(const AdmissionRequest&, const PluginTimes&) override { return Verdict::allow(); }
+};
+
+Result<AdmissionHandler> make_profile_validating(HandlerContext&) {
+  return AdmissionHandler(std::make_unique<ProfileValidating>());
+}
+
 constexpr std::string_view kPodMutating[] = {"ClusterColocationProfile", "ExtendedResourceSpec",
                                              "MultiQuotaTree", "DeviceResourceSpec"},
                            kPodValidating[] = {"ClusterReservation", "ClusterColocationProfile",
@@ -350,6 +360,16 @@ constexpr WebhookEntry kReservationEntries[] = {{.name = "mreservation-create.ko
                                                  .version = "v1alpha1",
                                                  .resource = "reservations",
                                                  .operations = kCreate}};
+constexpr WebhookEntry kProfileEntries[] = {{.name = "vclustercolocationprofile.koordinator.sh",
+                                             .group = "config.koordinator.sh",
+                                             .version = "v1alpha1",
+                                             .resource = "clustercolocationprofiles",
+                                             .operations = kCreateUpdateRemove}};
+constexpr WebhookEntry kQuotaProfileEntries[] = {{.name = "velasticquotaprofile.koordinator.sh",
+                                                  .group = "quota.koordinator.sh",
+                                                  .version = "v1alpha1",
+                                                  .resource = "elasticquotaprofiles",
+                                                  .operations = kCreateUpdateRemove}};
 
 constexpr HandlerRow kRows[] = {
     {"/mutate-pod", WebhookType::mutate, "pod", "PodMutatingWebhook", kPodMutating, kPodMutatingEntries,
@@ -373,6 +393,22 @@ constexpr HandlerRow kRows[] = {
      kNodeValidatingEntries, &make_node_validating},
     {"/validate-configmap", WebhookType::validate, "configmap", "ConfigMapValidatingWebhook",
      kConfigValidating, kConfigEntries, &make_config_validating, true},
+    {"/validate-clustercolocationprofile",
+     WebhookType::validate,
+     "clustercolocationprofile",
+     "PodMutatingWebhook",
+     {},
+     kProfileEntries,
+     &make_profile_validating,
+     true},
+    {"/validate-elasticquotaprofile",
+     WebhookType::validate,
+     "elasticquotaprofile",
+     "ElasticValidatingWebhook",
+     {},
+     kQuotaProfileEntries,
+     &make_profile_validating,
+     true},
     {"/mutate-reservation", WebhookType::mutate, "reservation", "ReservationMutatingWebhook",
      kReservationMutating, kReservationEntries, &make_reservation_mutating},
 };

@@ -150,6 +150,13 @@ class QuotaTest(unittest.TestCase):
         self.assertIn(["spec.min.cpu"], [each["changes"] for each in refused])
         self.assertTrue(all(each["user"] for each in noted), noted)
         self.assertFalse([each for each in noted if any("status" in field for field in each.get("changes", []))])
+        profiles = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
+        self.request("POST", profiles, {"apiVersion": "config.koordinator.sh/v1alpha1", "kind": "ClusterColocationProfile",
+                                        "metadata": {"name": "batch"}, "spec": {"qosClass": "BE"}})
+        [noted] = self.page("/audit?object=clustercolocationprofiles.config.koordinator.sh/batch")["records"]
+        self.assertEqual((noted["verb"], noted["result"], noted["changes"]), ("create", "admitted", ["spec.qosClass"]))
+        self.assertTrue(noted["user"])
+        self.request("DELETE", f"{profiles}/batch")
         self.request("DELETE", f"{PODS}/worker", {"gracePeriodSeconds": 0})
         wait_for("team-a may go", lambda: self.try_request("DELETE", f"{QUOTAS}/team-a") != 400)
         self.request("DELETE", f"{QUOTAS}/team-b")

@@ -44,8 +44,9 @@ TEST_CASE("The table: every path once, its gate known, an entry for each configu
   }
   CHECK(paths == std::vector<std::string_view>{"/mutate-node-status", "/mutate-pod", "/mutate-reservation",
                                                "/mutate-scheduling-sigs-k8s-io-v1alpha1-elasticquota",
-                                               "/validate-configmap", "/validate-node", "/validate-pod",
-                                               "/validate-pod-binding",
+                                               "/validate-clustercolocationprofile", "/validate-configmap",
+                                               "/validate-elasticquotaprofile", "/validate-node",
+                                               "/validate-pod", "/validate-pod-binding",
                                                "/validate-scheduling-sigs-k8s-io-v1alpha1-elasticquota"});
 }
 
@@ -58,8 +59,8 @@ TEST_CASE("Every handler is made, with all gates too") {
     return std::ranges::count_if(handlers(),
                                  [&](const HandlerRow& row) { return (*server)->serves(row.path); });
   };
-  CHECK(served("") == 6);
-  CHECK(served("AllAlpha=true") == 9);
+  CHECK(served("") == 8);
+  CHECK(served("AllAlpha=true") == 11);
   // What has ended keeps no quota: nobody asks for it.
   test::RoleRig rig(role(), {});
   const auto server = WebhookServer::make(rig.context, rig.api, handlers());

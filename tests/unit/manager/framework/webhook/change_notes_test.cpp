@@ -114,6 +114,19 @@ TEST_CASE("quotas: what people change, not what is counted in them") {
   CHECK(rig.noted(std::move(status)).empty());
 }
 
+TEST_CASE("profiles: all that is changed in them") {
+  Rig rig;
+  json::Arena arena;
+  AdmissionRequest request =
+      review(Operation::update, "clustercolocationprofiles", "",
+             R"({"metadata":{"name":"batch"},"spec":{"qosClass":"BE","labels":{"a":"1"}}})",
+             R"({"metadata":{"name":"batch"},"spec":{"qosClass":"LS","labels":{"a":"1","b":"2"}}})", arena);
+  request.group = "config.koordinator.sh";
+  CHECK(rig.noted(std::move(request)) ==
+        "update clustercolocationprofiles.config.koordinator.sh//batch: spec.labels[b] spec.qosClass: "
+        "admitted");
+}
+
 TEST_CASE("reviews of no shape at all are noted without harm, and large ones in time") {
   Rig rig;
   json::Arena arena;
