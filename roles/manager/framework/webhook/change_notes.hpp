@@ -9,11 +9,11 @@
 
 namespace koord::manager {
 
-/// Of ElasticQuotas, of profiles of pods and of quotas, and of the one ConfigMap with the strategies: a record and a line of the log with the
-/// user, the object and the names of what differs, never what it says. What the scheduler and the manager
-/// write into quotas without end (requests, usage) is not noted. Never waits and never fails: a review is not
-/// decided otherwise for it. A review is what somebody says who reaches the port; whether the object was
-/// stored in the end is not known here.
+/// Of ElasticQuotas, of profiles of pods and of quotas, and of the one ConfigMap with the strategies: a
+/// record and a line of the log with the user, the object and the names of what differs, never what it says.
+/// What the scheduler and the manager write into quotas without end (requests, usage) is not noted. Never
+/// waits and never fails: a review is not decided otherwise for it. A review is what somebody says who
+/// reaches the port; whether the object was stored in the end is not known here.
 class ChangeNotes {
  public:
   /// Both outlive it. `ns`, `name`: the ConfigMap's.
