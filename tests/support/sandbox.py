@@ -24,11 +24,18 @@ def wait_for(what, condition, seconds=60):
         time.sleep(0.1)
 
 
+given_ports = set()
+
+
 def free_port():
-    """A port of loopback that was free just now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port of loopback that was free just now; another one each time."""
+    while True:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        if port not in given_ports:
+            given_ports.add(port)
+            return port
 
 
 @contextlib.contextmanager
