@@ -17,16 +17,11 @@ sys.path.insert(0, os.path.join(TREE, "tests", "support"))
 import fake_node  # noqa: E402
 import kube_api  # noqa: E402
 import sandbox  # noqa: E402
+from sandbox import free_port  # noqa: E402,F401
 
 AIM = 1.0  # seconds that somebody else may wait at most, the machine's own lateness aside
 CEILING = 10.0
 START_SECONDS = 30
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def rss_mib(pid):
