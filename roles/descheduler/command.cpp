@@ -239,7 +239,7 @@ int run_deschedule(std::span<const std::string> arguments, Streams streams) {
   std::vector<std::string> passed_on;
   for (const std::string_view name : kPassedOn)
     if (values.changed(name)) passed_on.push_back(fmt::format("--{}={}", name, values.get(name)));
-  const std::vector<FlagOwner> owners = {{std::string(role().name), role().flags}};
+  const std::vector<FlagOwner> owners = {{role().name, role().flags}};
   const auto roles = runtime::parse_flags(passed_on, {"", {}}, owners);
   if (!roles) return usage(roles.error().message());
   return Command(values, roles->roles.find(role().name)->second, streams).run();
