@@ -154,6 +154,13 @@ class Readme(unittest.TestCase):
 
     the_descheduler = the_scheduler
 
+    def deschedule(self, command):
+        """By the cluster's own configuration, as the manifests make it."""
+        name, text = "koord-descheduler-config", "apiVersion: descheduler/v1alpha2\nkind: DeschedulerConfiguration\nprofiles: [{name: koord-descheduler}]\n"
+        kube_api.Api(self.kubeconfig).connect().request("POST", "/api/v1/namespaces/koordinator-system/configmaps",
+                                                        {"metadata": {"name": name}, "data": {name: text}})
+        self.assertIn("the descheduler would move 0 now", self.prints(command))
+
     def the_manager(self, command):
         self.end(self.runs(command, "http://127.0.0.1:8000/healthz"))
 
@@ -179,6 +186,7 @@ class Readme(unittest.TestCase):
         ("NODE_NAME=N build/koord --role=koordlet", the_agent),
         ("build/koord --role=manager", the_manager),
         ("build/koord --role=descheduler", the_descheduler),
+        ("build/koord deschedule", deschedule),
         ("build/koord --role=koordlet --standalone-config", the_agent),
         ("build/koord top", top),
         ("build/koord explain", explain),
