@@ -6,20 +6,17 @@ usage: move.py [--stay]
 Three simulated nodes; the API server, the scheduler and the descheduler are the real ones. Each step is waited for and told; it
 fails where one does not come. --stay leaves the cluster running to look around until Ctrl-C.
 """
-import argparse
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TREE = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(TREE, "tests", "support"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import stage  # noqa: E402
+from stage import TREE  # noqa: E402
 import kube_api  # noqa: E402
-import sandbox  # noqa: E402
 from sandbox import KOORD, wait_for  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -129,37 +126,23 @@ class Move:
         self.say(f"The group is {group()['phase']}: {first} is empty, and all {REPLICAS} pods of the service run elsewhere.")
 
 
+def start(kubeconfig, config, ends):
+    """The descheduler, until the end."""
+    log = ends.enter_context(open(os.path.join(os.path.dirname(config), "descheduler.log"), "wb"))
+    child = subprocess.Popen([KOORD, "--role=descheduler", f"--kubeconfig={kubeconfig}", f"--config={config}", "--secure-port=0", "--port=0", GATE],
+                             stdout=log, stderr=subprocess.STDOUT)
+    ends.callback(child.wait, 30)
+    ends.callback(child.terminate)
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stay", action="store_true")
-    flags = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    running = []
     with tempfile.TemporaryDirectory(prefix="koord-demo.") as folder:
-        config, log = os.path.join(folder, "descheduler.yaml"), os.path.join(folder, "descheduler.log")
+        config = os.path.join(folder, "descheduler.yaml")
         with open(config, "w", encoding="utf-8") as file:
             file.write(CONFIG)
-
-        def start():
-            with open(log, "wb") as file:
-                running.append(subprocess.Popen([KOORD, "--role=descheduler", f"--kubeconfig={cluster.kubeconfig}", f"--config={config}", "--secure-port=0",
-                                                 "--port=0", GATE], stdout=file, stderr=subprocess.STDOUT))
-        with sandbox.Sandbox("--nodes=3", f"--node-capacity=cpu={CPUS},memory=32Gi", "--load", *CRDS) as cluster:
-            try:
-                Move(cluster.kubeconfig, config).run(start)
-                if flags.stay:
-                    print(f"export KUBECONFIG={cluster.kubeconfig}   # kubectl get podmigrationjobs,drainnodegroups,pods -o wide; Ctrl-C ends it", flush=True)
-                    signal.pause()
-            except AssertionError as error:
-                print(f"demo: a step did not come: {error}", file=sys.stderr)
-                return 1
-            except KeyboardInterrupt:
-                return 130
-            finally:
-                for one in running:
-                    one.terminate()
-                    one.wait(30)
-    return 0
+        return stage.play(__doc__, "kubectl get podmigrationjobs,drainnodegroups,pods -o wide",
+                          lambda kubeconfig, ends: Move(kubeconfig, config).run(lambda: start(kubeconfig, config, ends)),
+                          "--nodes=3", f"--node-capacity=cpu={CPUS},memory=32Gi", "--load", *CRDS)
 
 
 if __name__ == "__main__":

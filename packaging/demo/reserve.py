@@ -6,18 +6,14 @@ usage: reserve.py [--stay]
 Three simulated nodes; the API server and the scheduler are the real ones. Each step is waited for and told; it fails where one
 does not come. --stay leaves the cluster running to look around until Ctrl-C.
 """
-import argparse
 import json
 import os
-import signal
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TREE = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(TREE, "tests", "support"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import stage  # noqa: E402
 import kube_api  # noqa: E402
-import sandbox  # noqa: E402
 from sandbox import wait_for  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -113,22 +109,8 @@ class Move:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stay", action="store_true")
-    flags = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with sandbox.Sandbox("--nodes=3", f"--node-capacity=cpu={CPUS},memory=32Gi") as cluster:
-        try:
-            Move(cluster.kubeconfig).run()
-            if flags.stay:
-                print(f"export KUBECONFIG={cluster.kubeconfig}   # kubectl get reservations,pods -o wide; Ctrl-C ends it", flush=True)
-                signal.pause()
-        except AssertionError as error:
-            print(f"demo: a step did not come: {error}", file=sys.stderr)
-            return 1
-        except KeyboardInterrupt:
-            return 130
-    return 0
+    return stage.play(__doc__, "kubectl get reservations,pods -o wide", lambda kubeconfig, _: Move(kubeconfig).run(),
+                      "--nodes=3", f"--node-capacity=cpu={CPUS},memory=32Gi")
 
 
 if __name__ == "__main__":

@@ -7,19 +7,15 @@ usage: share.py [--stay]
 Two simulated nodes; the API server and the scheduler are the real ones. Each step is waited for and told; it fails where one
 does not come. --stay leaves the cluster running to look around until Ctrl-C.
 """
-import argparse
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-TREE = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(TREE, "tests", "support"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import stage  # noqa: E402
 import kube_api  # noqa: E402
-import sandbox  # noqa: E402
 from sandbox import KOORD, wait_for  # noqa: E402
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -114,25 +110,11 @@ class Share:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stay", action="store_true")
-    flags = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as config:
         config.write(CONFIG)
         config.flush()
-        with sandbox.Sandbox(f"--nodes={NODES}", f"--node-capacity=cpu={CPUS},memory=32Gi", f"--scheduler.config={config.name}") as cluster:
-            try:
-                Share(cluster.kubeconfig, config.name).run()
-                if flags.stay:
-                    print(f"export KUBECONFIG={cluster.kubeconfig}   # kubectl get elasticquotas,podgroups,pods; Ctrl-C ends it", flush=True)
-                    signal.pause()
-            except AssertionError as error:
-                print(f"demo: a step did not come: {error}", file=sys.stderr)
-                return 1
-            except KeyboardInterrupt:
-                return 130
-    return 0
+        return stage.play(__doc__, "kubectl get elasticquotas,podgroups,pods", lambda kubeconfig, _: Share(kubeconfig, config.name).run(),
+                          f"--nodes={NODES}", f"--node-capacity=cpu={CPUS},memory=32Gi", f"--scheduler.config={config.name}")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/config_map.hpp"
+#include "koord/api/types/core_v1/node.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/offload.hpp"
 #include "koord/async/system_clock.hpp"
@@ -131,10 +132,13 @@ class Command {
 
   Task<Result<>> rehearse() {
     const nanoseconds patience = flags_.get_duration("timeout");
-    if (flags_.get("config").empty()) {
-      Task<Result<>> read = read_clusters_configuration();
-      KOORD_CO_CHECK(co_await with_timeout(clock_, patience, std::move(read)));
-    }
+    const auto late = [&](std::string_view awaited) {
+      return Error(Code::timeout, fmt::format("no answer within {} (--timeout): {}",
+                                              api::Duration(patience).to_string(), awaited));
+    };
+    Task<Result<>> first = prepare_cluster();
+    if (const Result<> done = co_await with_timeout(clock_, patience, std::move(first)); !done)
+      co_return done.error().code() == Code::timeout ? late("the API server says nothing") : done.error();
     KOORD_CO_TRY(made, make_rehearsal(*context_, std::move(config_), [this](const PassReport& report) {
                    report_ = report;
                    told_.set();
@@ -144,9 +148,7 @@ class Command {
     tasks_.spawn("role", role_->run());
     Task<Result<>> told = told_.wait();
     const Result<> in_time = co_await with_timeout(clock_, patience, std::move(told));
-    if (!in_time && in_time.error().code() == Code::timeout && !failed_)
-      co_return Error(Code::timeout,
-                      fmt::format("no answer within {}: {}", api::Duration(patience).to_string(), awaited()));
+    if (!in_time && in_time.error().code() == Code::timeout && !failed_) co_return late(awaited());
     if (failed_) co_return *failed_;
     KOORD_CO_CHECK(in_time);
     streams_.out << (flags_.get("output") == "json" ? fmt::format("{}\n", api::encode(report_))
@@ -154,6 +156,16 @@ class Command {
                  << std::flush;
     if (!report_.skipped.empty() || !report_.errors.empty()) code_ = kFailed;
     co_return Result<>();
+  }
+
+  /// One thing is asked before thirty are: who cannot be reached, or takes nobody, is told of once.
+  Task<Result<>> prepare_cluster() {
+    kube::ListOptions one;
+    one.limit = 1;
+    const Result<std::string> nodes = co_await clients_->client().list_raw(api::kind<api::Node>(), one);
+    if (!nodes) co_return nodes.error().context("listing nodes");
+    if (!flags_.get("config").empty()) co_return Result<>();
+    co_return co_await read_clusters_configuration();
   }
 
   Task<Result<>> read_clusters_configuration() {
@@ -173,9 +185,11 @@ class Command {
 
   /// What the role says that it waits for.
   std::string awaited() const {
-    net::Request verbose;
-    verbose.query = {{"verbose", ""}};
-    return health_.answer(HealthChecks::readyz, verbose, "informer-sync").body;
+    constexpr std::string_view kSaid = "[-]informer-sync failed: ";
+    const std::string all = health_.answer(HealthChecks::readyz, {}, {}).body;
+    const std::size_t at = all.find(kSaid);
+    if (at == std::string::npos) return "the pass is not over";
+    return all.substr(at + kSaid.size(), all.find('\n', at) - at - kSaid.size());
   }
 
   /// The role has failed.

@@ -1,19 +1,13 @@
-"""The original koord-manager as a process of a test. KOORDINATOR_BIN names the folder that has it, with all of Koordinator's
-definitions in crds/."""
-import os
+"""The original koord-manager as a process of a test: see originals.py."""
+import functools
 
+import originals
 from sandbox import free_port
+from originals import CRDS  # noqa: F401
 
-FOLDER = os.environ.get("KOORDINATOR_BIN", "")
-PROGRAM = os.path.join(FOLDER, "koord-manager")
-CRDS = os.path.join(FOLDER, "crds")
-
-
-def missing():
-    """What a comparison lacks, or None."""
-    if not os.access(PROGRAM, os.X_OK):
-        return "no original koord-manager to compare with: KOORDINATOR_BIN names the folder that has it"
-    return None
+NAME = "koord-manager"
+PROGRAM = originals.program(NAME)
+missing = functools.partial(originals.missing, NAME)
 
 
 def command(kubeconfig, *flags, webhooks=False):

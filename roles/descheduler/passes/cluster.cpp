@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "koord/api/types/core_v1/namespace.hpp"
@@ -39,6 +40,14 @@ Cluster::Cluster(kube::InformerSet& informers, kube::Client& client, Clock& cloc
       namespaces_(informers.informer<api::Namespace>(client)),
       classes_(informers.informer<api::PriorityClass>(client)),
       budgets_(informers.informer<api::PodDisruptionBudget>(client)) {}
+
+void Cluster::follow_also(std::vector<kube::AnyInformer> others) {
+  std::erase_if(others, [own = all()](const kube::AnyInformer& other) {
+    return std::ranges::any_of(own,
+                               [&](const auto& each) { return each.status().name == other.status().name; });
+  });
+  others_ = std::move(others);
+}
 
 std::vector<kube::AnyInformer> Cluster::all() const {
   std::vector<kube::AnyInformer> all{nodes_, pods_, metrics_, namespaces_, classes_, budgets_};

@@ -20,8 +20,8 @@ class Cluster {
  public:
   Cluster(kube::InformerSet& informers, kube::Client& client, Clock& clock, const Logger& log);
 
-  /// These have to be here, too, and must not be stale.
-  void follow_also(std::vector<kube::AnyInformer> others) { others_ = std::move(others); }
+  /// These have to be here, too, and must not be stale; those that are followed anyway count once.
+  void follow_also(std::vector<kube::AnyInformer> others);
 
   /// Ok once all that there was at the start is here; what is awaited and why else. NodeMetrics that the API
   /// server does not serve count as none.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <string_view>
 
 #include "koord/api/rules/pod_requests.hpp"
@@ -93,13 +94,12 @@ ReportedSpread spread_of(std::string_view resource, const std::vector<double>& n
                          const std::vector<double>& after) {
   ReportedSpread made{.resource = std::string(resource), .nodes = static_cast<std::int64_t>(now.size())};
   const auto mean = [](const std::vector<double>& all) {
-    double sum = 0;
-    for (const double each : all) sum += each;
-    return sum / static_cast<double>(all.size());
+    return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
   };
   const auto deviation = [&](const std::vector<double>& all) {
+    const double middle = mean(all);
     double sum = 0;
-    for (const double each : all) sum += (each - mean(all)) * (each - mean(all));
+    for (const double each : all) sum += (each - middle) * (each - middle);
     return rounded(std::sqrt(sum / static_cast<double>(all.size())));
   };
   made.mean = rounded(mean(now));

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """`koord deschedule --dry-run` against the sandbox: what it says, and that it changes nothing."""
+import http.server
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -83,7 +86,12 @@ class Rehearsals(migration_test.World):
             (("--dry-run", "--config=/nowhere"), 2, "/nowhere"),
             (("--dry-run", "--node-fit=mine", self.file(BALANCE)), 2, '--node-fit: "mine" is neither scheduler nor basic'),
             (("--dry-run", "--evict"), 2, "--evict"),
-            (("--dry-run", self.file(BALANCE), "--timeout=2s", f"--kubeconfig={self.nowhere()}"), 1, "no answer within 2s"),
+            (("--dry-run", self.file(BALANCE), f"--kubeconfig={self.other(free_port())}"), 1, "listing nodes: connecting to 127.0.0.1:"),
+            (("--dry-run", f"--kubeconfig={self.other(free_port())}"), 1, "listing nodes: connecting to 127.0.0.1:"),
+            (("--dry-run", self.file(BALANCE), "--timeout=1s", f"--kubeconfig={self.other(self.silent())}"), 1,
+             "no answer within 1s (--timeout): the API server says nothing"),
+            (("--dry-run", self.file(BALANCE), "--timeout=3s", f"--kubeconfig={self.other(self.miser(), 'http')}"), 1,
+             "no answer within 3s (--timeout): the informers have not synced: nodes: forbidden: "),
         )
         for flags, code, words in rows:
             with self.subTest(flags=flags):
@@ -91,18 +99,47 @@ class Rehearsals(migration_test.World):
                 self.assertEqual(told.returncode, code, told.stderr)
                 self.assertIn(words, told.stderr)
                 self.assertEqual(told.stdout, "")
+                last = told.stderr.strip().splitlines()[-1]
+                self.assertLessEqual(last.count(" pods: forbidden"), 1, last)
         told = self.deschedule("--dry-run", self.file(BALANCE.replace("balance: {{enabled: [{{name: LowNodeLoad}}]}}", "balance: {{}}")))
         self.assertEqual(told.returncode, 0)
         self.assertIn("no plugin of the configuration chooses pods", told.stderr)
 
-    def nowhere(self):
-        """A kubeconfig of a server that is not there."""
-        path = os.path.join(self.folder, "nowhere")
+    def other(self, port, scheme="https"):
+        """The kubeconfig of another server."""
+        path = os.path.join(self.folder, f"other-{port}")
         with open(self.kubeconfig, encoding="utf-8") as file:
             text = file.read()
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace(f":{self.api.port}", f":{free_port()}"))
+            file.write(text.replace(f"https://{self.api.host}:{self.api.port}", f"{scheme}://127.0.0.1:{port}"))
         return path
+
+    def silent(self):
+        """The port of a server that takes connections and never says a word."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        return listener.getsockname()[1]
+
+    def miser(self):
+        """The port of a server that lets nodes be listed, and nothing else."""
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                nodes = self.path.startswith("/api/v1/nodes") and "watch" not in self.path
+                body = b'{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}' if nodes else b'{"kind":"Status","code":403}'
+                self.send_response(200 if nodes else 403)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return server.server_address[1]
 
 
 if __name__ == "__main__":

@@ -399,6 +399,29 @@ TEST_CASE("a workload's pods are evicted no faster than its limit, by whichever 
   CHECK(world.cluster.evictions == 2);
 }
 
+constexpr std::string_view kAvailable = R"({"status":{"phase":"Available","nodeName":"node-1","conditions":[)"
+                                        R"({"type":"Scheduled","status":"True","reason":"Scheduled"}]}})";
+
+/// Two jobs of one workload, first and second, whose reservations are made and have no node yet.
+struct TwoRooms : World {
+  TwoRooms() {
+    args->max_migrating_per_workload = args->max_unavailable_per_workload = 2;
+    args->object_limiters = {{"workload", ObjectLimiter()}};
+    pod("a");
+    pod("b");
+    begin();
+    cluster.schedules = false;
+    job("first", "a");
+    cluster.run(1);
+    job("second", "b");
+    cluster.run(5);
+    REQUIRE(cluster.reservations_made == 2);
+  }
+  std::string room(const std::string& job) const {
+    return "reservations//" + reservation_of("podmigrationjobs//" + job);
+  }
+};
+
 TEST_CASE("a workload's pods go in the order in which its new ones take the reservations") {
   // What is said of the first job's reservation once the second's has a node; whether the second waits.
   const auto [first, waits] = GENERATE(table<std::string, bool>({
@@ -411,32 +434,17 @@ TEST_CASE("a workload's pods go in the order in which its new ones take the rese
       {R"({"metadata":{"labels":{"scheduling.koordinator.sh/reservation-order":null}}})", false},
   }));
   CAPTURE(first);
-  World world;
-  world.args->max_migrating_per_workload = 2;
-  world.args->max_unavailable_per_workload = 2;
-  world.args->object_limiters = {{"workload", ObjectLimiter()}};
-  world.pod("a");
-  world.pod("b");
-  world.begin();
-  world.cluster.schedules = false;
-  world.job("first", "a");
-  world.cluster.run(1);
-  world.job("second", "b");
-  world.cluster.run(5);
-  REQUIRE(world.cluster.reservations_made == 2);
-  const std::string other = "reservations//" + world.reservation_of("podmigrationjobs//first");
-  const std::string own = "reservations//" + world.reservation_of("podmigrationjobs//second");
+  TwoRooms world;
+  const std::string other = world.room("first"), own = world.room("second");
   world.process.reset();  // so that all is known at once
   world.cluster.change(other, first);
-  world.cluster.change(own, R"({"status":{"phase":"Available","nodeName":"node-1","conditions":[)"
-                            R"({"type":"Scheduled","status":"True","reason":"Scheduled"}]}})");
+  world.cluster.change(own, kAvailable);
   world.cluster.lets_go = false;
   world.begin();
   world.cluster.run(5);
   CHECK(world.cluster.evictions == (waits ? 0 : 1));
   if (!waits) return;
-  world.cluster.change(other, R"({"status":{"phase":"Available","nodeName":"node-1","conditions":[)"
-                              R"({"type":"Scheduled","status":"True","reason":"Scheduled"}]}})");
+  world.cluster.change(other, kAvailable);
   world.cluster.run(5);
   CHECK(world.cluster.evictions == 2);
   world.cluster.lets_go = true;
@@ -446,23 +454,9 @@ TEST_CASE("a workload's pods go in the order in which its new ones take the rese
 }
 
 TEST_CASE("a job that is paused keeps its turn, and one that goes gives it up") {
-  World world;
-  world.args->max_migrating_per_workload = 2;
-  world.args->max_unavailable_per_workload = 2;
-  world.args->object_limiters = {{"workload", ObjectLimiter()}};
-  world.pod("a");
-  world.pod("b");
-  world.begin();
-  world.cluster.schedules = false;
-  world.job("first", "a");
-  world.cluster.run(1);
-  world.job("second", "b");
-  world.cluster.run(5);
-  const std::string own = "reservations//" + world.reservation_of("podmigrationjobs//second");
+  TwoRooms world;
   world.cluster.change("podmigrationjobs//first", R"({"spec":{"paused":true}})");
-  for (const std::string& made : {"reservations//" + world.reservation_of("podmigrationjobs//first"), own})
-    world.cluster.change(made, R"({"status":{"phase":"Available","nodeName":"node-1","conditions":[)"
-                               R"({"type":"Scheduled","status":"True","reason":"Scheduled"}]}})");
+  for (const char* job : {"first", "second"}) world.cluster.change(world.room(job), kAvailable);
   world.cluster.run(5);
   CHECK(world.cluster.evictions == 0);
   world.cluster.erase("podmigrationjobs//first");
