@@ -5,11 +5,13 @@
 #include <sys/types.h>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "koord/async/task.hpp"
+#include "koord/base/clock.hpp"
 #include "koord/base/file.hpp"
 
 namespace koord::net {
@@ -28,8 +30,9 @@ class UnixListener {
  public:
   /// A socket file that nobody listens on is replaced. Code::already_exists: somebody answers there;
   /// Code::invalid: the path is too long, or something else than a socket lies there, which is left alone;
-  /// Code::forbidden: others than root (and this process's user) may write into the folder.
-  static Result<std::unique_ptr<UnixListener>> open(boost::asio::any_io_executor executor,
+  /// Code::forbidden: others than root and this process's user may replace what lies in the folder. The clock
+  /// outlives the listener.
+  static Result<std::unique_ptr<UnixListener>> open(boost::asio::any_io_executor executor, Clock& clock,
                                                     UnixListenerOptions options);
   virtual ~UnixListener() = default;
 

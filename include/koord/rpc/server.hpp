@@ -18,8 +18,8 @@ namespace koord::rpc {
 struct ServerOptions {
   net::UnixListenerOptions socket;
   std::size_t max_message = std::size_t{16} << 20;
-  int max_streams = 1000;             // of one connection; more wait at the peer
-  std::size_t max_connections = 100;  // one more is closed at once
+  int max_streams = 1000;                       // of one connection; more wait at the peer
+  std::size_t max_connections = 100;            // one more is closed at once
   std::size_t memory = std::size_t{256} << 20;  // of all messages that are under way
   /// Who answers what no handler is named for; null: nobody. Outlives the server.
   Channel* rest = nullptr;
@@ -37,7 +37,7 @@ struct RelayCounts {
 
 class Server {
  public:
-  Server(Engine& engine, ServerOptions options);
+  Server(Engine& engine, Clock& clock, ServerOptions options);
   /// stop() must have completed, or nothing was listened on.
   ~Server();
   Server(const Server&) = delete;
@@ -48,7 +48,7 @@ class Server {
   /// Errors: net::UnixListener's.
   Result<> listen();
   /// Closes the socket, lets calls end for `grace`, then cancels them.
-  Task<> stop(Clock& clock, nanoseconds grace);
+  Task<> stop(nanoseconds grace);
   RelayCounts relayed() const;
 
  private:
