@@ -10,6 +10,7 @@ BUILD_PACKAGES=(
 TEST_PACKAGES=(
   clang-format-16 clang-tidy-16 libclang-rt-16-dev catch2 openssl ca-certificates binutils
   busybox-static containernetworking-plugins qemu-system-x86 systemd
+  protobuf-compiler python3-grpcio docker-registry
 )
 
 # What is only wanted where there is none at all: Debian's Go, which fetches a newer one, and its containerd and runc,

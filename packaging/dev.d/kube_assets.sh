@@ -1,9 +1,12 @@
-# Builds the real Kubernetes programs from their published Go modules, once, outside the tree.
+# Builds the real Kubernetes programs and containerd from their published Go modules, once, outside the tree.
 # The versions and the list of staging modules belong together: change all of them or none.
 
 KUBE_VERSION=1.35.4
 KUBE_STAGING_VERSION=0.35.4
 ETCD_VERSION=3.6.6
+# The first is what the tests take, all of them what the long ones do.
+CONTAINERD_VERSIONS=(2.1.4 2.2.1)
+CONTAINERD_PROGRAMS=(containerd containerd-shim-runc-v2 ctr)
 GO_WANTED_MINOR=25
 GO_TOOLCHAIN=go1.25.5
 KUBE_ASSETS=(etcd kube-apiserver kubectl kube-scheduler kube-controller-manager kubelet)
@@ -92,26 +95,84 @@ build_go_program() {
   say "kube-assets: $name built in $((SECONDS - started)) s"
 }
 
+# containerd_dir VERSION
+containerd_dir() { echo "$KOORD_CACHE/containerd/$1"; }
+
+# The CRI's own definition, which the tests' client speaks by: containerd's answers are read with nobody else's eyes.
+cri_definition() { echo "$KOORD_CACHE/cri-api/$KUBE_STAGING_VERSION/api.proto"; }
+
+has_containerd() {
+  local version program
+  [[ -f $(cri_definition) ]] || return 1
+  for version in "$@"; do
+    for program in "${CONTAINERD_PROGRAMS[@]}"; do [[ -x $(containerd_dir "$version")/$program ]] || return 1; done
+  done
+}
+
+# build_containerd VERSION, in a folder that is the module's: one build of all its programs, without the snapshotters and
+# the tracing that no test asks for.
+build_containerd() {
+  local version=$1 folder started=$SECONDS program
+  folder=$(containerd_dir "$version")
+  if has_containerd "$version"; then say "kube-assets: containerd $version is built already"; return; fi
+  say "kube-assets: building containerd $version (a minute the first time)"
+  printf 'module koord.test/containerd\n\ngo 1.%s\n\nrequire github.com/containerd/containerd/v2 v%s\n' \
+    "$GO_WANTED_MINOR" "$version" >go.mod
+  rm -f go.sum
+  mkdir -p "$folder/new"
+  CGO_ENABLED=0 "$go" build -trimpath -tags no_btrfs,no_devmapper,no_zfs,no_tracing \
+    -ldflags "-s -w -X github.com/containerd/containerd/v2/version.Version=v$version" -o "$folder/new/" \
+    "${CONTAINERD_PROGRAMS[@]/#/github.com/containerd/containerd/v2/cmd/}" >"$folder/log" 2>&1 ||
+    { tail -20 "$folder/log" >&2; return 1; }
+  for program in "${CONTAINERD_PROGRAMS[@]}"; do mv "$folder/new/$program" "$folder/$program"; done
+  rm -r "$folder/new" "$folder/log"
+  say "kube-assets: containerd $version built in $((SECONDS - started)) s"
+}
+
+fetch_cri_definition() {
+  local file dir
+  file=$(cri_definition)
+  if [[ -f $file ]]; then return; fi
+  printf 'module koord.test/cri-api\n\ngo 1.%s\n' "$GO_WANTED_MINOR" >go.mod
+  dir=$("$go" mod download -json "k8s.io/cri-api@v$KUBE_STAGING_VERSION" | sed -nE 's/^\s*"Dir": "(.*)",?$/\1/p')
+  [[ -n $dir ]] || return 1
+  mkdir -p "${file%/*}"
+  cp "$dir/pkg/apis/runtime/v1/api.proto" "$file.new"
+  mv "$file.new" "$file"
+}
+
+# kube-assets [--long]: what CI needs, or what the long tests need, too.
 verb_kube_assets() {
-  local assets go work
+  local assets versions=("${CONTAINERD_VERSIONS[0]}") version go work name
+  [[ ${1:-} != --long ]] || versions=("${CONTAINERD_VERSIONS[@]}")
   assets=$(kube_assets_dir)
-  if has_kube_assets "$assets"; then say "kube-assets: all there, $assets"; return; fi
-  assets=$KOORD_CACHE/kube/$KUBE_VERSION
-  mkdir -p "$assets"
+  if has_kube_assets "$assets" && has_containerd "${versions[@]}"; then
+    say "kube-assets: all there, $assets and $KOORD_CACHE/containerd"
+    return
+  fi
+  mkdir -p "$KOORD_CACHE/kube"
   go=$(new_enough_go)
-  work=$KOORD_CACHE/kube/module-$KUBE_VERSION
-  mkdir -p "$work/etcd" "$work/kubernetes"
   (
     flock 9
     export GOFLAGS='-mod=mod -buildvcs=false' GOTOOLCHAIN=local GOWORK=off
-    cd "$work/etcd"
-    write_etcd_module
-    build_go_program etcd go.etcd.io/etcd/server/v3 || exit 1
-    cd "$work/kubernetes"
-    write_kubernetes_module
-    for name in "${KUBE_ASSETS[@]:1}"; do
-      build_go_program "$name" "k8s.io/kubernetes/cmd/$name" || exit 1
-    done
+    if ! has_kube_assets "$assets"; then
+      mkdir -p "$assets"
+      work=$KOORD_CACHE/kube/module-$KUBE_VERSION
+      mkdir -p "$work/etcd" "$work/kubernetes"
+      cd "$work/etcd"
+      write_etcd_module
+      build_go_program etcd go.etcd.io/etcd/server/v3 || exit 1
+      cd "$work/kubernetes"
+      write_kubernetes_module
+      for name in "${KUBE_ASSETS[@]:1}"; do
+        build_go_program "$name" "k8s.io/kubernetes/cmd/$name" || exit 1
+      done
+    fi
+    mkdir -p "$KOORD_CACHE/cri-api/module" "$KOORD_CACHE/containerd/module"
+    cd "$KOORD_CACHE/cri-api/module"
+    fetch_cri_definition || exit 1
+    cd "$KOORD_CACHE/containerd/module"
+    for version in "${versions[@]}"; do build_containerd "$version" || exit 1; done
   ) 9>"$KOORD_CACHE/kube/lock" || { say "kube-assets: a build failed"; return 1; }
-  say "kube-assets: all in $assets"
+  say "kube-assets: all in $assets and $KOORD_CACHE/containerd"
 }

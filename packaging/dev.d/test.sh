@@ -125,8 +125,9 @@ tier_attack() { run_check attack attack --short; }
 # The Kubernetes programs: for the kube tier, and kubectl for the role tests. Where they cannot be had, what needs
 # them says so and is skipped.
 tier_assets() {
-  if ! has_kube_assets "$(kube_assets_dir)" && ! command -v go >/dev/null; then
-    say "kube-assets: skipped: neither Kubernetes programs (KUBEBUILDER_ASSETS) nor go are here"
+  if ! command -v go >/dev/null &&
+    ! { has_kube_assets "$(kube_assets_dir)" && has_containerd "${CONTAINERD_VERSIONS[0]}"; }; then
+    say "kube-assets: skipped: no go is here, and neither Kubernetes programs (KUBEBUILDER_ASSETS) nor containerd are"
     record kube-assets "$SECONDS" 0 0 0 1
     return
   fi
