@@ -3,8 +3,6 @@
 with RealNode() as node: node.apply(pod); node.wait_running("name"); node.kill_kubelet(); node.start_kubelet() ...
 At the end, or when the test dies, everything that it started and made is gone (janitor.py).
 """
-import hashlib
-import io
 import json
 import os
 import shutil
@@ -12,43 +10,38 @@ import signal
 import socket
 import subprocess
 import sys
-import tarfile
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 import busybox  # noqa: E402
+import containerd  # noqa: E402
 import kube_api  # noqa: E402
+from containerd import CACHE, IMAGE, PAUSE, Containerd  # noqa: E402,F401 (tests name them)
+from images import Image  # noqa: E402
 from janitor import Janitor, hierarchies, skip  # noqa: E402
 from sandbox import wait_for  # noqa: E402
+from stage import Stage  # noqa: E402
 
 CLUSTER = os.path.join(HERE, "..", "kube", "cluster")
 KUBE_VERSION = "1.35.4"
-CACHE = os.environ.get("KOORD_CACHE") or os.path.join(
-    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "koord")
 ASSETS = os.environ.get("KUBEBUILDER_ASSETS") or os.path.join(CACHE, "kube", KUBE_VERSION)
-CNI = "/usr/lib/cni"
 NAME = "koord-node"
-IMAGE = "koord.test/busybox:1"
-PAUSE = "koord.test/pause:1"
 PODS = "/api/v1/namespaces/default/pods"
 READY_SECONDS = 120
 
 
-def missing():
-    """The first need of a real node that this machine lacks, or None."""
+def missing(version=None):
+    """The first need of a real node with that containerd that this machine lacks, or None."""
     if os.geteuid() != 0:
         return "a real node needs root"
     for program in ("etcd", "kube-apiserver", "kubectl", "kubelet"):
         if not os.access(os.path.join(ASSETS, program), os.X_OK):
             return f"{program} is missing in {ASSETS}: run packaging/dev kube-assets"
-    for program in ("containerd", "containerd-shim-runc-v2", "ctr", "runc", "unshare", "nsenter"):
+    for program in ("unshare", "nsenter"):
         if shutil.which(program) is None:
             return f"{program} is missing: run packaging/dev deps"
-    if busybox.missing():
-        return busybox.missing()
-    if not os.access(os.path.join(CNI, "loopback"), os.X_OK):
-        return f"{CNI}/loopback is missing: run packaging/dev deps"
+    if reason := busybox.missing() or containerd.missing(version):
+        return reason
     for hierarchy in hierarchies():
         if any(os.path.isdir(os.path.join(hierarchy, name)) for name in ("kubepods", "kubepods.slice")):
             return "a kubelet has its cgroups on this machine already"
@@ -61,73 +54,20 @@ def free_port():
         return held.getsockname()[1]
 
 
-def image_archive(path, name, entrypoint, programs):
-    """An image of one layer that holds a static busybox, as `docker save` writes one, and `programs`: files by their names."""
-    layer = io.BytesIO()
-    with tarfile.open(fileobj=layer, mode="w") as tar:
-        program = tarfile.TarInfo("bin/busybox")
-        program.size, program.mode = len(busybox.content()), 0o755
-        tar.addfile(program, io.BytesIO(busybox.content()))
-        for where, source in programs.items():
-            tar.add(source, where)
-        for applet in ("sh", "sleep", "cat", "yes", "dd"):
-            link = tarfile.TarInfo(f"bin/{applet}")
-            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
-            tar.addfile(link)
-        for folder in ("etc", "proc", "sys", "dev", "tmp"):
-            entry = tarfile.TarInfo(folder)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-            tar.addfile(entry)
-    layer = layer.getvalue()
-    config = json.dumps({"architecture": "amd64", "os": "linux",
-                         "config": {"Entrypoint": entrypoint, "Env": ["PATH=/bin"]},
-                         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]}}).encode()
-    manifest = json.dumps([{"Config": "config.json", "RepoTags": [name], "Layers": ["layer.tar"]}]).encode()
-    with tarfile.open(path, "w") as tar:
-        for file, data in (("manifest.json", manifest), ("config.json", config), ("layer.tar", layer)):
-            entry = tarfile.TarInfo(file)
-            entry.size = len(data)
-            tar.addfile(entry, io.BytesIO(data))
-
-
-CONTAINERD = """version = 2
-root = "{dir}/containerd"
-state = "{dir}/containerd-state"
-disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapshotter.v1.zfs",
-  "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.aufs", "io.containerd.internal.v1.opt"]
-[grpc]
-  address = "{dir}/containerd.sock"
-[plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{pause}"
-  restrict_oom_score_adj = true
-  disable_apparmor = true
-  disable_tcp_service = true
-  stream_server_address = "127.0.0.1"
-  [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "{cni}"
-    conf_dir = "{dir}/cni"
-  [plugins."io.containerd.grpc.v1.cri".containerd]
-    snapshotter = "native"
-    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-        SystemdCgroup = false
-"""
-
-
-class RealNode:
-    """`config` stands above the kubelet's configuration."""
+class RealNode(Stage):
+    """`version`: of containerd, None for the machine's own; `config` stands above the kubelet's configuration."""
     name = NAME
 
-    def __init__(self, **config):
-        self.config, self.processes = config, {}
+    def __init__(self, version=None, **config):  # the stage itself is made on entering
+        self.version, self.config = version, config
 
     def __enter__(self):
-        reason = missing()
+        reason = missing(self.version)
         if reason:
             skip(reason)
         self.janitor = Janitor().__enter__()
         try:
+            super().__init__(self.janitor, "koord-node.")
             self.start()
         except BaseException:
             self.janitor.__exit__()
@@ -147,43 +87,13 @@ class RealNode:
     # -- processes
 
     def start(self):
-        self.dir = tempfile.mkdtemp(prefix="koord-node.")
-        self.janitor.folder(self.dir)
         self.start_cluster()
-        # Its mounts are seen by nobody else and go with the last process in it.
         self.janitor.group("kubepods")
-        self.janitor.group("k8s.io")
-        holder = subprocess.Popen(
-            ["unshare", "--mount", "--propagation", "private", "sh", "-c",
-             "mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /var/log && echo ready && exec cat"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.processes["namespace"] = holder
-        self.janitor.process(holder.pid)
-        assert holder.stdout.readline() == "ready\n", "no mount namespace"
-        self.janitor.namespace(holder.pid)  # containerd's shims are nobody's children
+        self.open_namespace()
         self.start_containerd()
         self.write_kubelet_files()
         self.start_kubelet()
         self.wait_ready()
-
-    def spawn(self, name, *command, inside=True):
-        if inside:
-            command = ["nsenter", "-t", str(self.processes["namespace"].pid), "-m", *command]
-        with open(os.path.join(self.dir, name + ".log"), "ab") as log:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                       start_new_session=True)
-        self.processes[name] = process
-        self.janitor.process(process.pid)
-        return process
-
-    def kill(self, name, how=signal.SIGKILL):
-        process = self.processes.pop(name)
-        process.send_signal(how)
-        process.wait()
-
-    def log_tail(self, name, lines=15):
-        with open(os.path.join(self.dir, name + ".log"), encoding="utf-8", errors="replace") as file:
-            return "".join(file.readlines()[-lines:])
 
     # -- the cluster
 
@@ -213,27 +123,18 @@ class RealNode:
     # -- containerd and kubelet
 
     def start_containerd(self):
-        self.socket = os.path.join(self.dir, "containerd.sock")
-        os.mkdir(os.path.join(self.dir, "cni"))
-        with open(os.path.join(self.dir, "cni", "10-loopback.conflist"), "w", encoding="utf-8") as file:
-            json.dump({"cniVersion": "0.4.0", "name": "koord-loopback", "plugins": [{"type": "loopback"}]}, file)
-        config = os.path.join(self.dir, "containerd.toml")
-        with open(config, "w", encoding="utf-8") as file:
-            file.write(CONTAINERD.format(dir=self.dir, pause=PAUSE, cni=CNI))
-        self.spawn("containerd", "containerd", "--config", config)
-        wait_for("containerd answers", lambda: self.ctr("version").returncode == 0, 60)
-        for name, entrypoint in ((PAUSE, ["/bin/busybox", "sleep", "2147483647"]), (IMAGE, ["/bin/busybox", "sh", "-c"])):
-            self.add_image(name, entrypoint, {})
+        """A test that stands something between overrides it, and sets `endpoint`."""
+        self.containerd = Containerd(self, self.version)
+        self.socket = self.endpoint = self.containerd.socket
+        self.containerd.start()
+        self.containerd.add_pause()
+        self.add_image(IMAGE, ["/bin/busybox", "sh", "-c"], {})
 
     def add_image(self, name, entrypoint, programs):
-        archive = os.path.join(self.dir, "image.tar")
-        image_archive(archive, name, entrypoint, programs)
-        done = self.ctr("images", "import", archive)
-        assert done.returncode == 0, f"import of {name}: {done.stderr}"
+        self.containerd.add_image(Image(entrypoint, programs), name)
 
     def ctr(self, *words):
-        return subprocess.run(["nsenter", "-t", str(self.processes["namespace"].pid), "-m", "ctr", "-a", self.socket,
-                               "-n", "k8s.io", *words], capture_output=True, text=True, timeout=120)
+        return self.containerd.ctr(*words)
 
     def write_kubelet_files(self):
         self.kubelet_root = os.path.join(self.dir, "kubelet")
@@ -245,7 +146,7 @@ class RealNode:
             "readOnlyPort": self.kubelet_read_only_port, "healthzBindAddress": "127.0.0.1", "healthzPort": health,
             "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True, "cacheTTL": "10s"}},
             "authorization": {"mode": "Webhook"},
-            "containerRuntimeEndpoint": "unix://" + self.socket, "resolvConf": "",
+            "containerRuntimeEndpoint": "unix://" + self.endpoint, "resolvConf": "",
             "volumePluginDir": os.path.join(self.dir, "plugins"), "podLogsDir": os.path.join(self.dir, "pod-logs"),
             "syncFrequency": "5s", "nodeStatusUpdateFrequency": "2s", "fileCheckFrequency": "5s",
             "localStorageCapacityIsolation": False, "imageMinimumGCAge": "24h", "imageGCHighThresholdPercent": 100,
