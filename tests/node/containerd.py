@@ -56,6 +56,9 @@ CONFIG_2 = "version = 3\n" + UNUSED + HEAD + """[plugins."io.containerd.cri.v1.i
 [plugins."io.containerd.grpc.v1.cri"]
   disable_tcp_service = true
   stream_server_address = "127.0.0.1"
+[[plugins."io.containerd.transfer.v1.local".unpack_config]]
+  platform = "linux/amd64"
+  snapshotter = "native"
 [plugins."io.containerd.nri.v1.nri"]
   disable = false
   disable_connections = false
