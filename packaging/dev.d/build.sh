@@ -5,7 +5,7 @@ BUILD_PACKAGES=(
   clang-16 lld-16 llvm-16 ccache meson ninja-build pkg-config bpftool python3
   # libraries, all with static archives or header-only
   libboost1.81-dev rapidjson-dev libfmt-dev libyaml-cpp-dev libc-ares-dev libbpf-dev libre2-dev
-  libssl-dev zlib1g-dev libzstd-dev libelf-dev libprotobuf-dev
+  libssl-dev zlib1g-dev libzstd-dev libelf-dev libprotobuf-dev protobuf-compiler libgrpc++-dev
 )
 TEST_PACKAGES=(
   clang-format-16 clang-tidy-16 libclang-rt-16-dev catch2 openssl ca-certificates binutils

@@ -33,7 +33,9 @@ LIBRARY_HOMES = {
                   "src/kube/config.cpp"),  # a kubeconfig's errors name lines, which a document does not keep
     "ares.h": ("src/async/",),
     "re2/": ("src/cel/library/",),
-    "google/protobuf/": ("src/sandbox/protobuf/",),
+    "google/protobuf/": ("src/sandbox/protobuf/", "src/rpc/"),
+    "grpc": ("src/rpc/",
+             "tests/unit/rpc/"),  # streams by another interface of gRPC's than the one that is tested
     "bpf/": ("src/host/bpf/",
              "tests/node/"),  # loads programs as the collectors do, and looks into their maps
 }
