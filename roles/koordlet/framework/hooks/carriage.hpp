@@ -49,7 +49,7 @@ struct CarriageRow {
 };
 /// In the order of the enum.
 std::span<const CarriageRow> carriage_table();
-/// Whether the transport can have it set when it is asked at this moment. Of sandboxes nothing is.
+/// Whether the transport can have it set when it is asked at this moment.
 bool carries(Transport transport, Cargo cargo, RuntimeMoment moment);
 
 }  // namespace koord::koordlet

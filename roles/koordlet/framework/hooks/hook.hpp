@@ -73,6 +73,7 @@ struct HookAnswer {
   std::vector<RuntimePair> env, annotations;
   std::vector<RuntimeDevice> devices;
   std::vector<RuntimeMount> mounts;
+  std::optional<std::int64_t> oom_score_adj;  // of its first process, and so of all that it starts
   /// The memory stays, to be used again.
   void clear();
 };

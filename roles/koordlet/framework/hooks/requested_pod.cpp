@@ -24,15 +24,24 @@ std::string_view qos_class(std::string_view cgroup_parent) {
 }
 
 /// What the kubelet made of the container's spec, read backwards.
+std::optional<std::int64_t> cpu_limit_milli(const RuntimeResources& from) {
+  const std::int64_t period = from.cpu_period.value_or(0) > 0 ? *from.cpu_period : host::kDefaultPeriodUs;
+  if (!from.cpu_quota || *from.cpu_quota <= 0 || *from.cpu_quota >= INT64_MAX / kMilli) return std::nullopt;
+  return *from.cpu_quota * kMilli / period;
+}
+std::optional<std::int64_t> memory_limit(const RuntimeResources& from) {
+  if (!from.memory_limit || *from.memory_limit <= 0) return std::nullopt;
+  return from.memory_limit;
+}
+
 void read_resources(const RuntimeResources& from, api::Container& container) {
   if (from.cpu_shares && *from.cpu_shares > 2)
     container.resources.requests["cpu"] =
         api::Quantity::from_milli(std::min(*from.cpu_shares, kMostShares) * kMilli / kSharesOfCpu);
-  const std::int64_t period = from.cpu_period.value_or(0) > 0 ? *from.cpu_period : host::kDefaultPeriodUs;
-  if (from.cpu_quota && *from.cpu_quota > 0 && *from.cpu_quota < INT64_MAX / kMilli)
-    container.resources.limits["cpu"] = api::Quantity::from_milli(*from.cpu_quota * kMilli / period);
-  if (from.memory_limit && *from.memory_limit > 0)
-    container.resources.limits["memory"] = api::Quantity::from_int(*from.memory_limit);
+  if (const auto cpu = cpu_limit_milli(from))
+    container.resources.limits["cpu"] = api::Quantity::from_milli(*cpu);
+  if (const auto memory = memory_limit(from))
+    container.resources.limits["memory"] = api::Quantity::from_int(*memory);
 }
 
 std::shared_ptr<const api::Pod> pod_of(const RuntimeRequest& request) {
@@ -55,16 +64,18 @@ std::shared_ptr<const api::Pod> pod_of(const RuntimeRequest& request) {
   return pod;
 }
 
-ContainerInfo container_of(const RuntimeRequest& request, const PodInfo& pod, host::CgroupDriver driver,
-                           std::vector<std::string>& warnings) {
+}  // namespace
+
+ContainerInfo requested_container(const RuntimeRequest& request, const PodInfo& pod,
+                                  host::CgroupDriver driver, std::vector<std::string>& warnings) {
   const RuntimeContainer& from = *request.container;
   ContainerInfo container;
   container.name = from.name;
-  const api::Container& spec = pod.object->spec.containers.front();
-  if (const api::Quantity* cpu = spec.resources.limits.find("cpu"))
-    container.cpu_limit_milli = cpu->milli_value();
-  if (const api::Quantity* memory = spec.resources.limits.find("memory"))
-    container.memory_limit = memory->value();
+  container.cpu_limit_milli = cpu_limit_milli(from.resources);
+  container.memory_limit = memory_limit(from.resources);
+  if (!from.resources.cpu_quota)
+    for (const ContainerInfo& known : pod.containers)
+      if (known.name == from.name) container.cpu_limit_milli = known.cpu_limit_milli;
   if (from.id.empty()) return container;
   container.full_id = fmt::format("{}://{}", request.runtime, from.id);
   const auto id = host::parse_container_id(container.full_id);
@@ -76,8 +87,6 @@ ContainerInfo container_of(const RuntimeRequest& request, const PodInfo& pod, ho
   container.group = fmt::format("{}/{}", pod.group, host::container_folder(driver, *id));
   return container;
 }
-
-}  // namespace
 
 HookTarget RequestedPod::target(const RuntimeRequest& request) const {
   HookTarget target{.level = container != nullptr ? HookLevel::container : HookLevel::sandbox,
@@ -103,7 +112,7 @@ Result<RequestedPod> read_request(const RuntimeRequest& request, host::CgroupDri
     if (id) pod->sandbox_group = fmt::format("{}/{}", pod->group, host::container_folder(driver, *id));
   }
   if (request.container) {
-    pod->containers.push_back(container_of(request, *pod, driver, requested.warnings));
+    pod->containers = {requested_container(request, *pod, driver, requested.warnings)};
     requested.container = &pod->containers.front();
   }
   requested.pod = std::move(pod);

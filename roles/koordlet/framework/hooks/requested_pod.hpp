@@ -31,4 +31,9 @@ struct RequestedPod {
 Result<RequestedPod> read_request(const RuntimeRequest& request, host::CgroupDriver driver,
                                   std::string_view kubelet_root = {}, PodTermsReaders readers = {});
 
+/// The container that the request is about, as one of a pod that is known already. Its limits are what the
+/// request says; of one that says no quota, what is known of the container of that name.
+ContainerInfo requested_container(const RuntimeRequest& request, const PodInfo& pod,
+                                  host::CgroupDriver driver, std::vector<std::string>& warnings);
+
 }  // namespace koord::koordlet

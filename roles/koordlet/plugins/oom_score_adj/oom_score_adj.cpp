@@ -51,6 +51,15 @@ class OomScoreAdj final : public Strategy {
   StrategyStatus status_;
 };
 
+/// At its birth a container has it from its first process on. Whether nothing may end a pod only the
+/// inventory knows.
+void answer(const HookFacts&, const HookTarget& target, HookAnswer& answer) {
+  if (target.level != HookLevel::container || target.pod->requests_unknown) return;
+  if (!target.pod->never_stop.empty()) return;
+  answer.oom_score_adj = terms_of(*target.pod).oom_score_of(target.container->name);
+}
+
+constexpr Hook kHook{.audit_reason = "OOMScoreAdj", .answer = &answer};
 constexpr std::string_view kGates[] = {"OOMScoreAdj"};
 
 }  // namespace
@@ -63,6 +72,7 @@ extern const StrategyEntry kOomScoreAdj{
     .hold = kHookHold,
     .sets = &kOomScoreAdjKind,
     .needs_slo = false,
+    .hook = &oom_score_adj::kHook,
     .terms = &read_hook_terms,
     .make = &make<oom_score_adj::OomScoreAdj>,
 };
