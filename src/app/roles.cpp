@@ -5,13 +5,14 @@
 #include "roles/descheduler/role.hpp"
 #include "roles/koordlet/role.hpp"
 #include "roles/manager/role.hpp"
+#include "roles/proxy/role.hpp"
 #include "roles/scheduler/role.hpp"
 
 namespace koord::app {
 
 std::span<const runtime::RoleDescriptor* const> all_roles() {
   static const std::array roles = {&scheduler::role(), &koordlet::role(), &manager::role(),
-                                   &descheduler::role()};
+                                   &descheduler::role(), &proxy::role()};
   return roles;
 }
 

@@ -1,0 +1,14 @@
+// The way of today's nodes: a kubelet and a runtime that speak the CRI, gRPC on unix sockets.
+#pragma once
+
+#include <memory>
+
+#include "koord/base/metrics.hpp"
+#include "mode/mode.hpp"
+
+namespace koord::proxy {
+
+std::unique_ptr<Mode> make_cri_mode(const ModeParts& parts);
+extern const metrics::Table kCriMetrics;
+
+}  // namespace koord::proxy

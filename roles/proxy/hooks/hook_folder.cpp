@@ -1,0 +1,72 @@
+// The folder: see hook_folder.hpp.
+#include "hooks/hook_folder.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+
+#include "koord/base/file.hpp"
+
+namespace koord::proxy {
+
+namespace {
+
+constexpr std::size_t kMostFiles = 64, kMostBytes = 64 << 10;
+
+/// Links are followed: who may write into the folder has made them.
+Result<Fd> open_own(const std::string& path, int flags, mode_t type, std::string_view what) {
+  Fd fd(::open(path.c_str(), flags | O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return errno_error(errno, path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return errno_error(errno, path);
+  if ((status.st_mode & S_IFMT) != type) return Error(Code::invalid, fmt::format("{}: not a {}", path, what));
+  if (status.st_uid != 0 && status.st_uid != ::geteuid())
+    return Error(Code::forbidden,
+                 fmt::format("{}: not read, for user {} owns it: chown root it", path, status.st_uid));
+  if ((status.st_mode & S_IWOTH) != 0 || ((status.st_mode & S_IWGRP) != 0 && status.st_gid != 0))
+    return Error(Code::forbidden,
+                 fmt::format("{}: not read, for others than root may write it (mode {:04o}): chmod go-w it",
+                             path, status.st_mode & 07777));
+  return fd;
+}
+
+Result<std::string> read_own(const std::string& path) {
+  KOORD_TRY(fd, open_own(path, 0, S_IFREG, "regular file"));
+  std::string text;
+  KOORD_TRY(size, read_whole(fd.get(), path, text, kMostBytes));
+  text.resize(size);
+  return text;
+}
+
+}  // namespace
+
+FoundFiles read_hook_folder(const std::string& path) {
+  std::error_code failed;
+  if (std::filesystem::create_directories(path, failed))
+    std::filesystem::permissions(path, std::filesystem::perms(0755), failed);
+  KOORD_TRY(folder, open_own(path, O_DIRECTORY, S_IFDIR, "folder"));
+  const int copy = ::fcntl(folder.get(), F_DUPFD_CLOEXEC, 0);
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy), &::closedir);
+  if (!listing) return errno_error(errno, path);
+  std::vector<FoundFile> files;
+  while (const dirent* entry = ::readdir(listing.get())) {
+    const std::string_view name = entry->d_name;
+    if (!is_hook_file(name) || entry->d_type == DT_DIR) continue;
+    if (files.size() == kMostFiles)
+      return Error(Code::too_large, fmt::format("{}: more than {} files", path, kMostFiles));
+    auto text = read_own(fmt::format("{}/{}", path, name));
+    if (!text && text.error().code() == Code::not_found) continue;  // it has just gone
+    files.push_back({std::string(name), std::move(text)});
+  }
+  std::ranges::sort(files, {}, &FoundFile::name);
+  return files;
+}
+
+}  // namespace koord::proxy
