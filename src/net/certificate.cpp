@@ -8,9 +8,9 @@
 
 #include <filesystem>
 
+#include "codec/openssl_ptr.hpp"
+#include "codec/pem.hpp"
 #include "koord/base/file.hpp"
-#include "openssl_ptr.hpp"
-#include "pem.hpp"
 
 namespace koord::net {
 namespace {

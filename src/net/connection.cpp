@@ -2,9 +2,12 @@
 #include "connection.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 namespace koord::net {
@@ -39,9 +42,25 @@ void Connection::arm() {
 bool Connection::dead() const {
   if (timed_out_ || ended_ || !socket_.is_open()) return true;
   char byte = 0;
-  const ssize_t n =
-      ::recv(const_cast<asio::ip::tcp::socket&>(socket_).native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  const ssize_t n = ::recv(const_cast<asio::generic::stream_protocol::socket&>(socket_).native_handle(),
+                           &byte, 1, MSG_PEEK | MSG_DONTWAIT);
   return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+void Connection::shut_down_write() {
+  boost::system::error_code ignored;
+  socket_.shutdown(asio::socket_base::shutdown_send, ignored);
+}
+
+bool Connection::hung_up() const {
+  if (!socket_.is_open()) return true;
+  pollfd asked{const_cast<asio::generic::stream_protocol::socket&>(socket_).native_handle(), 0, 0};
+  return ::poll(&asked, 1, 0) > 0 && (asked.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+void Connection::close() {
+  boost::system::error_code ignored;
+  socket_.close(ignored);
 }
 
 Error Connection::failure(const boost::system::error_code& code, std::string_view doing) const {
@@ -54,7 +73,8 @@ Task<Result<>> Connection::connect(const std::vector<asio::ip::address>& address
                                    std::shared_ptr<const TlsContext> tls) {
   Result<> connected;
   for (const asio::ip::address& address : addresses) {
-    connected = co_await connect_one(address, port);
+    const asio::ip::tcp::endpoint endpoint(address, port);
+    connected = co_await connect_one(endpoint, fmt::format("{}:{}", address.to_string(), port));
     if (connected || connected.error().code() != Code::unavailable) break;
   }
   if (!connected) co_return connected;
@@ -63,13 +83,20 @@ Task<Result<>> Connection::connect(const std::vector<asio::ip::address>& address
   co_return co_await handshake();
 }
 
-Task<Result<>> Connection::connect_one(const asio::ip::address& address, std::uint16_t port) {
+Task<Result<>> Connection::connect_unix(const std::string& path) {
+  if (path.size() >= sizeof(sockaddr_un::sun_path))  // Asio would throw
+    co_return Error(Code::invalid, fmt::format("a socket's path is too long: {}", path));
+  const asio::local::stream_protocol::endpoint endpoint(path);
+  co_return co_await connect_one(endpoint, path);
+}
+
+Task<Result<>> Connection::connect_one(const asio::generic::stream_protocol::endpoint& endpoint,
+                                       std::string_view name) {
   boost::system::error_code ignored;
   socket_.close(ignored);
-  const asio::ip::tcp::endpoint endpoint(address, port);
   const auto [failed] = co_await socket_.async_connect(endpoint, kToken);
-  if (failed || timed_out_)
-    co_return failure(failed, fmt::format("connecting to {}:{}", address.to_string(), port));
+  if (failed || timed_out_) co_return failure(failed, fmt::format("connecting to {}", name));
+  // A unix socket has no such options, and needs none.
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
   socket_.non_blocking(true, ignored);
@@ -114,7 +141,7 @@ Task<Result<>> Connection::write_socket(std::string_view bytes) {
     if (errno == EINTR) continue;
     boost::system::error_code failed(errno, boost::system::system_category());
     if (errno == EAGAIN) {
-      const auto [waited] = co_await socket_.async_wait(asio::ip::tcp::socket::wait_write, kToken);
+      const auto [waited] = co_await socket_.async_wait(asio::socket_base::wait_write, kToken);
       failed = waited;
     }
     if (failed || timed_out_) co_return failure(failed, "writing to the server");
@@ -125,7 +152,7 @@ Task<Result<>> Connection::write_socket(std::string_view bytes) {
 /// It waits in any case, so that a server which sends without an end holds nobody up.
 Task<Result<std::string_view>> Connection::read_socket(char* into) {
   for (;;) {
-    const auto [failed] = co_await socket_.async_wait(asio::ip::tcp::socket::wait_read, kToken);
+    const auto [failed] = co_await socket_.async_wait(asio::socket_base::wait_read, kToken);
     if (failed || timed_out_) co_return failure(failed, "reading from the server");
     const ssize_t n = ::recv(socket_.native_handle(), into, ReadRoom::kSize, MSG_DONTWAIT);
     if (n >= 0) co_return std::string_view(into, static_cast<std::size_t>(n));

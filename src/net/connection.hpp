@@ -1,7 +1,8 @@
-// Connection: a client's, over TCP or TLS, with a deadline; bytes in, bytes out.
+// Connection: a client's, over TCP, TLS or a unix socket, with a deadline; bytes in, bytes out.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,8 +22,8 @@ struct ReadRoom {
   std::unique_ptr<char[]> plain = std::make_unique_for_overwrite<char[]>(kSize);
 };
 
-/// One user at a time. After any error it is of no more use. When the deadline passes, what waits
-/// returns Code::timeout.
+/// One user at a time; without TLS one that reads and one that writes. After any error it is of no more use.
+/// When the deadline passes, what waits returns Code::timeout.
 class Connection {
  public:
   /// The room outlives it.
@@ -34,6 +35,8 @@ class Connection {
   /// Tries the addresses in order; `tls` null is plain TCP.
   Task<Result<>> connect(const std::vector<asio::ip::address>& addresses, std::uint16_t port,
                          std::shared_ptr<const TlsContext> tls);
+  /// A unix socket, plain.
+  Task<Result<>> connect_unix(const std::string& path);
   Task<Result<>> write(std::string_view bytes);
   /// What came, in the room: valid until its reader waits for anything; empty when the peer has ended.
   Task<Result<std::string_view>> read();
@@ -44,9 +47,15 @@ class Connection {
   const TlsContext* context() const { return tls_ ? tls_->context() : nullptr; }
   /// Ended or broken by the peer while idle; a system call.
   bool dead() const;
+  /// Without TLS: the peer reads an end, and may go on writing.
+  void shut_down_write();
+  /// After the peer's end was read: it takes nothing, either. Of a unix socket; else false.
+  bool hung_up() const;
+  /// Whoever waits is cancelled.
+  void close();
 
  private:
-  Task<Result<>> connect_one(const asio::ip::address& address, std::uint16_t port);
+  Task<Result<>> connect_one(const asio::generic::stream_protocol::endpoint& endpoint, std::string_view name);
   Task<Result<>> handshake();
   Task<Result<>> write_socket(std::string_view bytes);
   /// `into`: of the room's.
@@ -55,7 +64,7 @@ class Connection {
   Error failure(const boost::system::error_code& code, std::string_view doing) const;
   void arm();
 
-  asio::ip::tcp::socket socket_;
+  asio::generic::stream_protocol::socket socket_;
   Clock& clock_;
   std::unique_ptr<TlsEngine> tls_;
   ReadRoom& room_;

@@ -67,6 +67,7 @@ class HttpMachine : public http::basic_parser<kRequest> {
   std::string body;
   std::string* sink = &body;  // what the body is appended to
   int version = 11;
+  std::string reason;  // of a response
 
  protected:
   /// More fields than these are the deriving parser's to look at.
@@ -171,8 +172,9 @@ class HttpMachine : public http::basic_parser<kRequest> {
     version = http_version;
     if (!on_request_line(view(method), view(target))) failed = http::error::bad_target;
   }
-  void on_response_impl(int status, BeastView, int http_version, BeastError&) override {
+  void on_response_impl(int status, BeastView words, int http_version, BeastError&) override {
     version = http_version;
+    reason.assign(words.data(), words.size());
     on_status(static_cast<unsigned>(status));
   }
   virtual bool on_request_line(std::string_view, std::string_view) { return true; }

@@ -9,8 +9,8 @@
 #include <charconv>
 #include <list>
 
+#include "codec/gzip.hpp"
 #include "connection.hpp"
-#include "gzip.hpp"
 #include "koord/async/suspension.hpp"
 #include "koord/async/timer.hpp"
 #include "output.hpp"
@@ -53,6 +53,20 @@ Result<Url> parse_url(const std::string& text) {
   }
   if (url.host.empty() || rest.find_first_of("@ \r\n") != std::string_view::npos)
     return Error(Code::invalid, fmt::format("no host name in \"{}\"", text));
+  return url;
+}
+
+Result<Url> unix_url(std::string_view path, std::string host) {
+  static constexpr std::size_t kLongest = 107;  // sun_path, less its NUL
+  const std::string_view given = path;
+  if (path.starts_with("unix://")) path.remove_prefix(7);
+  if (!path.starts_with('/') || path.size() > kLongest || path.find('\0') != std::string_view::npos)
+    return Error(Code::invalid,
+                 fmt::format("not an absolute path of at most {} bytes: \"{}\"", kLongest, given));
+  Url url;
+  url.authority = host;
+  url.host = std::move(host);
+  url.unix_path = path;
   return url;
 }
 
@@ -174,6 +188,12 @@ class Pool::Impl {
   }
 
   Task<Result<std::unique_ptr<Connection>>> connect() {
+    if (!url_.unix_path.empty()) {
+      auto connection = std::make_unique<Connection>(executor_, clock_, room_);
+      connection->set_deadline(options_.connect_timeout);
+      KOORD_CO_CHECK(co_await connection->connect_unix(url_.unix_path));
+      co_return std::move(connection);
+    }
     auto lookup = resolve(clock_, url_.host, options_.resolve);
     KOORD_CO_TRY(addresses, co_await with_timeout(clock_, options_.connect_timeout, std::move(lookup)));
     auto connection = std::make_unique<Connection>(executor_, clock_, room_);

@@ -112,6 +112,8 @@ Request& RequestParser::request() { return machine_->current(); }
 bool RequestParser::has_body() const { return !machine_->is_done(); }
 std::size_t RequestParser::buffered() const { return machine_ ? machine_->body.capacity() : 0; }
 std::size_t RequestParser::received() const { return machine_ ? machine_->body.size() : 0; }
+bool RequestParser::chunked() const { return machine_ && machine_->chunked(); }
+void RequestParser::take_body(std::string& into) { std::swap(into, machine_->body); }
 bool RequestParser::expects_continue() const { return machine_ && machine_->expects_continue; }
 bool RequestParser::keep_alive() const { return machine_ && machine_->keep_alive(); }
 bool RequestParser::http_1_0() const { return machine_ && machine_->version < 11; }

@@ -44,6 +44,10 @@ class RequestParser {
   std::size_t buffered() const;
   /// Bytes of the body that have come.
   std::size_t received() const;
+  /// Whose length nobody has said.
+  bool chunked() const;
+  /// Moves what has come of the body into `into`, which is empty; for who passes it on in pieces.
+  void take_body(std::string& into);
   /// The client waits for "100 Continue" before it sends the body.
   bool expects_continue() const;
   /// HTTP/1.0 without keep-alive closes.

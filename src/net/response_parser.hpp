@@ -17,8 +17,14 @@ class ResponseParser {
   static constexpr std::size_t kMaxHead = std::size_t{64} * 1024;
   static constexpr std::size_t kMaxLine = std::size_t{4} * 1024;  // of a chunk's size, or the whole trailer
 
+  /// What is taken besides, by who passes the response on.
+  struct Also {
+    bool upgrade = false;       // 101 is the response, and ends it
+    bool any_encoding = false;  // of the content
+  };
   /// For the response to a request of that method.
-  explicit ResponseParser(std::string_view method);
+  explicit ResponseParser(std::string_view method) : ResponseParser(method, {}) {}
+  ResponseParser(std::string_view method, Also also);
   ~ResponseParser();
 
   /// Takes bytes as they come, appends what they hold of the body to `body`, returns how many it used: all
@@ -29,9 +35,15 @@ class ResponseParser {
 
   bool head_done() const;
   bool done() const;
+  /// Some of it has come, if only of its head.
+  bool started() const { return started_; }
   /// Whether the connection can carry another request; only when done.
   bool keep_alive() const;
   bool gzip() const;
+  /// When head_done(): how the body comes, and the words behind the status.
+  bool chunked() const;
+  bool until_end() const;
+  std::string_view reason() const;
   /// Body bytes still to come where the server said so, else 0.
   std::uint64_t remaining() const;
   /// Status and headers, when head_done(); its body is the caller's.
@@ -42,6 +54,8 @@ class ResponseParser {
   void begin();
 
   const bool bodiless_;  // HEAD
+  const Also also_;
+  bool started_ = false;
   std::unique_ptr<Machine> machine_;
   std::string rest_;  // of a header or a chunk's line, until it is whole
 };

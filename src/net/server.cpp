@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -33,7 +34,8 @@ class Server::Impl {
   };
 
   Impl(asio::any_io_executor executor, Clock& clock, ServerOptions options, ServerHandlers handlers)
-      : state(std::move(executor), clock, std::move(options), std::move(handlers)) {}
+      : state(executor, clock, std::move(options), std::move(handlers)),
+        doors(std::move(executor), log_failures(state.options.log)) {}
 
   Result<std::uint16_t> open(const std::string& address, std::uint16_t port,
                              std::shared_ptr<const TlsContext> context) {
@@ -79,8 +81,31 @@ class Server::Impl {
     }
   }
 
+  Result<> open(UnixListenerOptions socket) {
+    KOORD_TRY(listener, UnixListener::open(state.group.executor(), state.clock, std::move(socket)));
+    sockets.push_back(std::move(listener));
+    doors.spawn("http accept", accept(*sockets.back()));
+    return {};
+  }
+
+  Task<Result<>> accept(UnixListener& listener) {
+    for (;;) {
+      KOORD_CO_TRY(fd, co_await listener.accept());
+      if (!state.make_room()) continue;
+      asio::generic::stream_protocol::socket socket(state.group.executor());
+      boost::system::error_code failed;
+      socket.assign(asio::generic::stream_protocol(AF_UNIX, 0), fd.get(), failed);
+      if (failed) continue;
+      (void)fd.release();
+      auto connection = std::make_shared<ServerConnection>(state, std::move(socket), nullptr);
+      state.group.spawn("http connection", ServerConnection::serve(std::move(connection)));
+    }
+  }
+
   ServerState state;
+  TaskGroup doors;  // of unix sockets
   std::list<Port> ports;
+  std::list<std::unique_ptr<UnixListener>> sockets;
   std::shared_ptr<const TlsContext> tls;
 };
 
@@ -94,6 +119,8 @@ Result<std::uint16_t> Server::listen(const std::string& address, std::uint16_t p
   return impl_->open(address, port, std::move(tls));
 }
 
+Result<> Server::listen(UnixListenerOptions socket) { return impl_->open(std::move(socket)); }
+
 void Server::set_tls(std::shared_ptr<const TlsContext> tls) { impl_->tls = std::move(tls); }
 
 Task<void> Server::stop(std::chrono::milliseconds grace) {
@@ -101,6 +128,8 @@ Task<void> Server::stop(std::chrono::milliseconds grace) {
   state.stopping = true;
   boost::system::error_code ignored;
   for (Impl::Port& port : impl_->ports) port.acceptor.close(ignored);
+  co_await impl_->doors.stop(state.clock, std::chrono::milliseconds{100});
+  impl_->sockets.clear();
   const std::vector<ServerConnection*> open(state.connections().begin(), state.connections().end());
   for (ServerConnection* connection : open) connection->finish();
   Task<Result<>> join = state.group.join();

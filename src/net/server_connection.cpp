@@ -9,9 +9,13 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdio>
+#include <cstring>
 #include <utility>
+
+#include <sys/socket.h>
 
 namespace koord::net {
 namespace {
@@ -27,9 +31,29 @@ bool would_block(const boost::system::error_code& ec) {
   return ec == asio::error::would_block || ec == asio::error::try_again;
 }
 
+/// True if the peer is one of a unix socket.
+bool describe(asio::generic::stream_protocol::socket& socket, Peer& peer) {
+  boost::system::error_code failed;
+  const auto remote = socket.remote_endpoint(failed);
+  const int family = remote.protocol().family();
+  if (!failed && (family == AF_INET || family == AF_INET6)) {
+    asio::ip::tcp::endpoint endpoint;
+    endpoint.resize(remote.size());
+    std::memcpy(endpoint.data(), remote.data(), remote.size());
+    peer.address = endpoint.address().to_string();
+    peer.port = endpoint.port();
+    return false;
+  }
+  ucred who{};
+  socklen_t size = sizeof who;
+  if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0)
+    peer.address = fmt::format("pid {} of user {}", who.pid, who.uid);
+  return family == AF_UNIX;
+}
+
 }  // namespace
 
-ServerConnection::ServerConnection(ServerState& server, asio::ip::tcp::socket socket,
+ServerConnection::ServerConnection(ServerState& server, asio::generic::stream_protocol::socket socket,
                                    const std::shared_ptr<const TlsContext>& tls)
     : server_(server),
       socket_(std::move(socket)),
@@ -37,10 +61,7 @@ ServerConnection::ServerConnection(ServerState& server, asio::ip::tcp::socket so
       parser_({server.options.max_header_bytes, server.options.max_body_bytes}),
       came_(server.clock.mono()),
       since_(came_) {
-  boost::system::error_code ec;
-  const auto remote = socket_.remote_endpoint(ec);
-  peer_->address = remote.address().to_string();
-  peer_->port = remote.port();
+  unix_ = describe(socket_, *peer_);
   if (tls) {
     tls_.emplace(tls);
     peer_->tls = true;
@@ -63,7 +84,7 @@ Task<> ServerConnection::run() {
   deadline(server_.options.first_request_timeout);
   while (!broken_) {
     const Step step = process();
-    if (step == Step::admit || step == Step::call) {
+    if (step == Step::admit || step == Step::call || step == Step::relay) {
       no_deadline();
       write_now();  // answers to earlier requests do not wait for this one
     }
@@ -72,6 +93,9 @@ Task<> ServerConnection::run() {
       if (broken_) break;
       admitted(std::move(admission));
       if (!closing_) continue;
+    } else if (step == Step::relay) {
+      co_await relay();
+      if (broken_) break;
     } else if (step == Step::call) {
       Response response = co_await server_.handlers.handle(std::move(request_));
       keep(0);
@@ -150,6 +174,7 @@ bool ServerConnection::take(std::size_t received) {
 ServerConnection::Step ServerConnection::process() {
   if (closing_ || stream_) return Step::write;
   while (true) {
+    if (relay_ != nullptr) return Step::relay;  // which reads the body
     if (in_used_ < in_.size()) {
       if (!in_request_) {
         in_request_ = true;
@@ -217,6 +242,9 @@ Task<Admission> ServerConnection::ask() {
 void ServerConnection::admitted(Admission admission) {
   if (!admission.refusal) {
     admitted_ = serving_ = true;
+    relay_ = admission.relay;
+    if (relay_ != nullptr && tls_) return fail(501, "this path is not served over TLS");
+    if (relay_ != nullptr) return;
     parser_.limit_body(admission.max_body);
     if (parser_.done()) return;
     body_began_ = server_.clock.mono();
@@ -246,6 +274,7 @@ ServerConnection::DropRank ServerConnection::drop_rank() const {
     return DropRank{since >= kPatience ? DropRank::stalled : otherwise, since};
   };
   if (stalled_ != MonoTime::max()) return late(now - stalled_, DropRank::served);
+  if (owes_ != MonoTime::max()) return late(now - owes_, DropRank::served);
   if (body_began_ != MonoTime::max()) {
     const std::chrono::duration<double> paid(static_cast<double>(parser_.received()) /
                                              static_cast<double>(server_.options.min_body_rate));
@@ -386,6 +415,7 @@ void ServerConnection::watch_peer() {
   socket_.async_wait(asio::socket_base::wait_read,
                      [self = shared_from_this()](const boost::system::error_code& ec) {
                        self->watching_ = false;
+                       self->input_.set();
                        if (!ec && self->stream_) self->peer_readable();
                      });
 }
@@ -413,6 +443,7 @@ void ServerConnection::break_off() {
   broken_ = true;
   server_.leave(*this);
   stop_stream();
+  input_.set();
   asking_.emit(asio::cancellation_type::all);
   boost::system::error_code ignored;
   socket_.close(ignored);

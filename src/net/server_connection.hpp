@@ -2,22 +2,24 @@
 #pragma once
 
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <memory>
 #include <optional>
 
+#include "koord/async/event.hpp"
 #include "output.hpp"
+#include "relay_hop.hpp"
 #include "request_parser.hpp"
 #include "server_state.hpp"
 #include "tls_engine.hpp"
 
 namespace koord::net {
 
-class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
+class ServerConnection : public std::enable_shared_from_this<ServerConnection>, private RelayFront {
  public:
-  ServerConnection(ServerState& server, asio::ip::tcp::socket socket,
+  ServerConnection(ServerState& server, asio::generic::stream_protocol::socket socket,
                    const std::shared_ptr<const TlsContext>& tls);
-  ~ServerConnection();
+  ~ServerConnection() override;
 
   static Task<> serve(std::shared_ptr<ServerConnection> self) { co_await self->run(); }
   /// The server stops: ends at once if idle, else after the request that runs; a stream is cancelled.
@@ -48,7 +50,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
 
  private:
   // What process() found to do next.
-  enum class Step { read, admit, call, write };
+  enum class Step { read, admit, call, relay, write };
 
   Task<> run();
   Task<> linger();
@@ -68,12 +70,30 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void peer_readable();
   void stop_stream();
 
+  // The request that is relayed (server_relay.cpp).
+  Task<> relay();
+  Task<Result<bool>> pull();
+  const Request& request() override { return parser_.request(); }
+  bool chunked_body() const override { return parser_.chunked(); }
+  bool body_done() const override { return parser_.done(); }
+  Task<Result<std::string_view>> read_body() override;
+  Task<Result<std::string_view>> read_raw() override;
+  Task<Result<>> wait_end() override;
+  void interrupt(bool now) override;
+  Task<Result<>> write(std::string_view bytes) override;
+  void shut_down_write() override;
+  bool hung_up() const override;
+  void answered(unsigned status) override;
+  bool http_1_0() const override { return request_1_0_; }
+  bool keep_alive() const override { return keep_alive_; }
+  void spawn(Task<> task) override;
+
   void deadline(std::chrono::seconds after);
   void no_deadline() { deadline_ = MonoTime::max(); }
   void arm_timer();
 
   ServerState& server_;
-  asio::ip::tcp::socket socket_;
+  asio::generic::stream_protocol::socket socket_;
   std::optional<TlsEngine> tls_;
   std::shared_ptr<Peer> peer_;
   RequestParser parser_;
@@ -89,6 +109,14 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   bool stream_cancelled_ = false;
   bool raw_stream_ = false;  // HTTP/1.0: no chunk framing
   bool head_only_ = false, request_1_0_ = false, keep_alive_ = true;
+
+  Relay* relay_ = nullptr;         // who answers the request
+  std::unique_ptr<RelayHop> hop_;  // of the last such
+  std::string piece_;              // of its body, for the hop
+  Event input_;                    // the socket may have something to read
+  bool interrupted_ = false;
+  bool unix_ = false;
+  MonoTime owes_ = MonoTime::max();  // since when the peer owes more of its body
 
   bool known_ = false;                     // the first request's header has come
   bool admitted_ = false;                  // the request whose header has come

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "pem.hpp"
+#include "codec/pem.hpp"
 
 namespace koord::net {
 namespace {

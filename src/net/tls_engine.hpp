@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "codec/openssl_ptr.hpp"
 #include "koord/net/message.hpp"
 #include "koord/net/tls.hpp"
-#include "openssl_ptr.hpp"
 
 namespace koord::net {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "gzip.hpp"
+#include "codec/gzip.hpp"
 #include "response_parser.hpp"
 
 namespace {
@@ -32,8 +32,8 @@ void check(bool holds) {
 
 /// `next` gives the size of each piece.
 template <class F>
-Outcome read(std::string_view text, std::string_view method, F next) {
-  ResponseParser reader(method);
+Outcome read(std::string_view text, std::string_view method, bool relayed, F next) {
+  ResponseParser reader(method, {.upgrade = relayed, .any_encoding = relayed});
   Outcome out;
   while (out.used < text.size() && !reader.done()) {
     const std::size_t size = std::min(next(), text.size() - out.used);
@@ -53,7 +53,8 @@ Outcome read(std::string_view text, std::string_view method, F next) {
   check(!out.done || out.ok);
   check(!out.ok || reader.done());
   if (reader.head_done()) {
-    check(reader.head().status >= 200 && reader.head().status <= 999);
+    check((reader.head().status >= 200 || (relayed && reader.head().status == 101 && reader.done())) &&
+          reader.head().status <= 999);
     out.status = reader.head().status;
     out.content_type = reader.head().content_type;
     out.keep_alive = reader.keep_alive();
@@ -67,18 +68,19 @@ Outcome read(std::string_view text, std::string_view method, F next) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const std::string_view method = data[0] % 8 == 0 ? "HEAD" : "GET";
+  const bool relayed = data[0] % 8 == 1;
   std::uint32_t state = data[1];
   const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
-  const Outcome whole = read(text, method, [&] { return text.size(); });
+  const Outcome whole = read(text, method, relayed, [&] { return text.size(); });
   const auto few = [&state] {
     state = state * 1664525 + 1013904223;
     return std::size_t{1} + (state >> 24) % 7;
   };
-  check(read(text, method, few) == whole);
+  check(read(text, method, relayed, few) == whole);
   const auto cut = [first = std::size_t{data[1]}, &text]() mutable {
     return std::max<std::size_t>(std::exchange(first, text.size()), 1);
   };
-  check(read(text, method, cut) == whole);
+  check(read(text, method, relayed, cut) == whole);
   if (whole.ok && whole.gzip) {
     const auto plain = koord::net::gunzip(whole.body, kUnpacked);
     check(!plain || plain->size() <= kUnpacked);

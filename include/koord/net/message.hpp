@@ -41,7 +41,7 @@ class Headers {
 
 /// Who is at the other end; one object a connection, shared by its requests.
 struct Peer {
-  std::string address;  // "127.0.0.1" or "::1"
+  std::string address;  // "127.0.0.1", "::1"; of a unix socket "pid 17 of user 0"
   std::uint16_t port = 0;
   bool tls = false;
   /// A request of it was answered without an error before (Response::proves).

@@ -22,9 +22,13 @@ struct Url {
   std::string authority;  // for the Host field
   std::string prefix;     // before every target; no slash at its end
   std::uint16_t port = 0;
+  std::string unix_path = {};  // of a socket; if set it is all that counts to connect
 };
 /// Code::invalid for all but http:// and https:// with a host.
 Result<Url> parse_url(const std::string& text);
+/// A server behind a unix socket, plain: "/run/docker.sock" or "unix:///run/docker.sock". `host` is what the
+/// Host field says. Code::invalid: the path is not absolute or longer than the kernel takes.
+Result<Url> unix_url(std::string_view path, std::string host = "localhost");
 
 /// A response whose body is read as it comes. Destroying it drops the connection.
 class Stream {

@@ -1,4 +1,4 @@
-// Server: HTTP/1.1 over TCP, plain or TLS, for every port that koord opens.
+// Server: HTTP/1.1 over TCP, plain or TLS, and over unix sockets, for all that koord opens.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -15,8 +15,11 @@
 #include "koord/base/result.hpp"
 #include "koord/net/message.hpp"
 #include "koord/net/tls.hpp"
+#include "koord/net/unix_listener.hpp"
 
 namespace koord::net {
+
+class Relay;
 
 struct ServerOptions {
   std::size_t max_header_bytes = std::size_t{64} * 1024;      // more: 431, and the connection is closed
@@ -45,6 +48,9 @@ struct ServerOptions {
 struct Admission {
   std::optional<Response> refusal;
   std::size_t max_body = SIZE_MAX;  // 0: a body is 413; never more than the server's
+  /// Who answers, in place of the handlers: the body goes on as it comes and counts for no budget, the
+  /// server's max_body_bytes bounds it alone. Plain connections only, others get 501. Outlives the server.
+  Relay* relay = nullptr;
 };
 
 struct ServerHandlers {
@@ -74,6 +80,8 @@ class Server {
   /// numeric; "" is every address, both families. Without TLS: plain. A busy port is Code::already_exists.
   Result<std::uint16_t> listen(const std::string& address, std::uint16_t port,
                                std::shared_ptr<const TlsContext> tls = nullptr);
+  /// Serves a unix socket, plain; UnixListener's errors.
+  Result<> listen(UnixListenerOptions socket);
   /// New connections of the TLS ports use this context; those that are open go on with theirs.
   void set_tls(std::shared_ptr<const TlsContext> tls);
 

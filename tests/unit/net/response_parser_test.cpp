@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "gzip.hpp"
+#include "codec/gzip.hpp"
 
 using namespace koord;
 using namespace koord::net;
