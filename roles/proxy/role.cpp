@@ -6,10 +6,12 @@
 #include <array>
 
 #include "cri/cri_mode.hpp"
+#include "docker/docker_mode.hpp"
 #include "hooks/dispatcher.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/base/log.hpp"
 #include "koord/rpc/engine.hpp"
+#include "mode/back_end_watch.hpp"
 #include "mode/mode.hpp"
 #include "options/flags.hpp"
 
@@ -33,7 +35,7 @@ class Proxy final : public runtime::Role {
                 .metrics = context.metrics,
                 .folder = options_.hook_folder,
                 .timeout = options_.hook_timeout}),
-        mode_(make_cri_mode({context, options_, hooks_, engine_})),
+        mode_((options_.docker ? docker::make_mode : make_cri_mode)({context, options_, hooks_, engine_})),
         tasks_(context.executor, log_failures(context.log)) {
     context.health.add(
         "backend", [this] { return mode_->backend(); },
@@ -56,7 +58,6 @@ class Proxy final : public runtime::Role {
 
 Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   KOORD_TRY(options, read_options(context.flags));
-  if (options.docker) return Error(Code::unsupported, "--backend-runtime-mode: Docker is not served yet");
   return std::unique_ptr<runtime::Role>(std::make_unique<Proxy>(context, std::move(options)));
 }
 
@@ -65,7 +66,7 @@ constexpr std::array<runtime::PortFlag, 1> kPorts = {{{"addr", "", false}}};
 }  // namespace
 
 const runtime::RoleDescriptor& role() {
-  static const std::array kMetrics = {Dispatcher::kMetrics, kCriMetrics};
+  static const std::array kMetrics = {Dispatcher::kMetrics, BackEndWatch::kMetrics};
   static const runtime::RoleDescriptor kRole{
       .name = "proxy",
       .summary = "Between the kubelet and its container runtime: hooks have a say in what containers become.",

@@ -3,12 +3,10 @@
 
 #include <memory>
 
-#include "koord/base/metrics.hpp"
 #include "mode/mode.hpp"
 
 namespace koord::proxy {
 
 std::unique_ptr<Mode> make_cri_mode(const ModeParts& parts);
-extern const metrics::Table kCriMetrics;
 
 }  // namespace koord::proxy

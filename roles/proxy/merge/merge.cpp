@@ -36,7 +36,12 @@ std::vector<std::string> gone_names(const hooks::Map& before, const hooks::Map& 
   return gone;
 }
 
-rpc::cri::ResourceChange difference(const hooks::Resources& before, const hooks::Resources& now) {
+}  // namespace
+
+rpc::cri::ResourceChange difference(const std::optional<hooks::Resources>& was,
+                                    const std::optional<hooks::Resources>& is) {
+  static const hooks::Resources kNone;
+  const hooks::Resources &before = was ? *was : kNone, &now = is ? *is : kNone;
   rpc::cri::ResourceChange out;
   change(out.cpu_period, before.cpu_period, now.cpu_period);
   change(out.cpu_quota, before.cpu_quota, now.cpu_quota);
@@ -51,8 +56,6 @@ rpc::cri::ResourceChange difference(const hooks::Resources& before, const hooks:
     if (std::ranges::find(before.hugepages, limit) == before.hugepages.end()) out.hugepages.push_back(limit);
   return out;
 }
-
-}  // namespace
 
 void merge_map(hooks::Map& into, const hooks::Map& said) {
   if (said.empty()) return;
@@ -96,6 +99,7 @@ void merge(hooks::PodRequest& into, const hooks::PodResponse& said) {
   merge_map(into.labels, said.labels);
   merge_map(into.annotations, said.annotations);
   take_text(into.cgroup_parent, said.cgroup_parent);
+  if (into.resources && said.resources) merge_resources(*into.resources, *said.resources);
 }
 
 void merge(hooks::ContainerRequest& into, const hooks::ContainerResponse& said) {
@@ -118,10 +122,8 @@ rpc::cri::PodChange difference(const hooks::PodRequest& before, const hooks::Pod
 
 rpc::cri::ContainerChange difference(const hooks::ContainerRequest& before,
                                      const hooks::ContainerRequest& now) {
-  static const hooks::Resources kNone;
   rpc::cri::ContainerChange out{.annotations = new_pairs(before.annotations, now.annotations),
-                                .resources = difference(before.resources ? *before.resources : kNone,
-                                                        now.resources ? *now.resources : kNone),
+                                .resources = difference(before.resources, now.resources),
                                 .pod_cgroup_parent = {},
                                 .env = new_pairs(before.env, now.env),
                                 .env_removed = gone_names(before.env, now.env)};

@@ -17,12 +17,15 @@ void merge_resources(hooks::Resources& into, const hooks::Resources& said);
 /// By an UpdateContainerResources of the kubelet's: the same, but the OOM score stays.
 void merge_update(hooks::Resources& into, const hooks::Resources& said);
 
-/// Labels, annotations and the cgroup parent; resources of sandboxes are the agent's, not the runtime's.
+/// Labels, annotations and the cgroup parent; resources where the request has some: those of a CRI's
+/// sandboxes are the agent's, not the runtime's.
 void merge(hooks::PodRequest& into, const hooks::PodResponse& said);
 /// An environment that is not empty takes the place of the old one, the rest is laid over it.
 void merge(hooks::ContainerRequest& into, const hooks::ContainerResponse& said);
 
 /// What of `now` is not in `before` already.
+rpc::cri::ResourceChange difference(const std::optional<hooks::Resources>& before,
+                                    const std::optional<hooks::Resources>& now);
 rpc::cri::PodChange difference(const hooks::PodRequest& before, const hooks::PodRequest& now);
 rpc::cri::ContainerChange difference(const hooks::ContainerRequest& before,
                                      const hooks::ContainerRequest& now);
