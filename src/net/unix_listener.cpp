@@ -90,13 +90,13 @@ Result<> make_room(const std::string& path, const sockaddr_un& address) {
 
 class Listener final : public UnixListener {
  public:
-  Listener(boost::asio::any_io_executor executor, Clock& clock, UnixListenerOptions options, int socket,
-           const struct stat& file)
+  Listener(const boost::asio::any_io_executor& executor, Clock& clock, UnixListenerOptions options,
+           int socket, const struct stat& file)
       : clock_(clock),
         options_(std::move(options)),
         device_(file.st_dev),
         inode_(file.st_ino),
-        socket_(std::move(executor), socket) {}
+        socket_(executor, socket) {}
   ~Listener() override {
     struct stat status {};
     if (::lstat(options_.path.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_)
@@ -165,7 +165,7 @@ Result<std::unique_ptr<UnixListener>> UnixListener::open(boost::asio::any_io_exe
   if (::chmod(options.path.c_str(), options.mode) != 0 || ::lstat(options.path.c_str(), &file) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0)
     return errno_error(errno, options.path);
-  return std::make_unique<Listener>(std::move(executor), clock, std::move(options), socket.release(), file);
+  return std::make_unique<Listener>(executor, clock, std::move(options), socket.release(), file);
 }
 
 }  // namespace koord::net

@@ -8,6 +8,10 @@
 
 namespace koord::rpc {
 
+/// A stream that ends after a while: or its caller has gone, which gRPC says a moment later. What is cut
+/// short must not reach the back end as complete.
+constexpr auto kSettled = std::chrono::milliseconds(50);
+
 void RelayedCall::begin(Incoming& incoming, grpc::GenericStub& backend, Queue& queue, Counters& counters) {
   auto* const call = new RelayedCall(incoming, backend, queue, counters);
   call->hold();  // gone()'s; the maker's is finished()'s
@@ -41,7 +45,7 @@ void RelayedCall::wait_for_more() {
 
 void RelayedCall::flush() {
   waiting_ = false;
-  if (has_request_ && !sending_) send_request();
+  if (has_request_ && !sending_ && !over_ && !finished_) send_request();
   if (replying_ || finished_) return;
   if (has_reply_) {
     send_reply();
@@ -63,11 +67,10 @@ void RelayedCall::asked(bool ok) {
   if (over_ || finished_) return;  // nobody wants it any more
   if (!ok) {
     asked_all_ = true;
-    if (sending_) return;
-    if (has_request_) {
+    if (has_request_ && !started_) {  // one request and its end, in one frame
       send_request();
     } else {
-      close_requests();
+      alarm_.Set(&queue_.get(), std::chrono::system_clock::now() + kSettled, on_settled_.start());
     }
     return;
   }
@@ -88,7 +91,7 @@ void RelayedCall::send_request() {
   has_request_ = false;
   sending_ = true;
   grpc::WriteOptions options;
-  if (asked_all_ && !has_next_request_) {
+  if (asked_all_ && !has_next_request_ && (settled_ || !started_)) {
     options.set_last_message();
     closed_ = true;
   }
@@ -129,9 +132,15 @@ void RelayedCall::sent(bool ok) {
     has_request_ = true;
     wait_for_more();
     ask();
-  } else if (asked_all_ && !closed_) {
+  } else if (settled_ && !closed_) {
     close_requests();
   }
+}
+
+void RelayedCall::settled(bool) {
+  settled_ = true;
+  if (over_ || finished_ || closed_ || sending_ || has_request_ || has_next_request_) return;
+  close_requests();
 }
 
 void RelayedCall::headed(bool) {
@@ -209,6 +218,7 @@ void RelayedCall::finished(bool) { release(); }
 
 void RelayedCall::gone() {
   if (incoming_.context.IsCancelled()) {
+    asked_all_ = closed_ = true;
     if (started_) {
       context_.TryCancel();
     } else {  // the back end never hears of it

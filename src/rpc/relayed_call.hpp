@@ -2,6 +2,7 @@
 // order, metadata, trailers, status, deadline, and the end of either side.
 #pragma once
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -37,6 +38,7 @@ class RelayedCall final : public Waiting {
   void sent(bool ok);
   void send_request();
   void close_requests();
+  void settled(bool ok);
   // From the back end to the caller.
   void headed(bool ok);
   void read_reply();
@@ -59,11 +61,13 @@ class RelayedCall final : public Waiting {
   /// A message that is read while the one before it waits or is written: one each way is read ahead.
   grpc::ByteBuffer request_, next_request_, reply_, next_reply_;
   grpc::Status status_;
+  grpc::Alarm alarm_;
   bool started_ = false;           // the back end knows of the call
   bool has_request_ = false;       // request_ waits to be sent
   bool has_next_request_ = false;  // next_request_ is there
   bool sending_ = false;           // something is on its way to the back end
   bool asked_all_ = false;         // the caller sends no more
+  bool settled_ = false;           // and has not gone
   bool closed_ = false;            // which the back end was told
   bool has_headers_ = false;       // the back end's wait to be sent
   bool has_reply_ = false;         // reply_ waits to be sent
@@ -76,7 +80,8 @@ class RelayedCall final : public Waiting {
   Step<RelayedCall> on_asked_{*this, &RelayedCall::asked}, on_started_{*this, &RelayedCall::started},
       on_sent_{*this, &RelayedCall::sent}, on_headed_{*this, &RelayedCall::headed},
       on_answered_{*this, &RelayedCall::answered}, on_replied_{*this, &RelayedCall::replied},
-      on_ended_{*this, &RelayedCall::ended}, on_finished_{*this, &RelayedCall::finished};
+      on_ended_{*this, &RelayedCall::ended}, on_settled_{*this, &RelayedCall::settled},
+      on_finished_{*this, &RelayedCall::finished};
 };
 
 }  // namespace koord::rpc

@@ -1,4 +1,6 @@
 // What is passed on: bytes, streams, metadata, the end of either side, and many at once.
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include <random>
@@ -38,7 +40,11 @@ struct Relay {
   void until(Condition condition) {
     const auto end = std::chrono::steady_clock::now() + 20s;
     while (!condition()) {
-      if (std::chrono::steady_clock::now() > end) throw std::runtime_error("it never came");
+      if (std::chrono::steady_clock::now() > end)
+        throw std::runtime_error(
+            fmt::format("it never came: calls {} messages {} closed {} cancelled {}, open {}",
+                        backend.count("calls"), backend.count("messages"), backend.count("closed"),
+                        backend.count("cancelled"), server->relayed().open));
       std::this_thread::yield();
     }
   }
