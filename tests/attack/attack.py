@@ -17,17 +17,18 @@ import framing
 import queries
 import reviews
 import servers
+import sockets
 from ground import AIM, CEILING, Ground, Prober, expect, rss_mib
 
 KEPT_MIB = 384  # memory that one attack may leave behind: the sandbox's history of 256 MiB, and what an allocator keeps
 SETTLE = 3.0
-ATTACKS = [*reviews.ATTACKS, *framing.ATTACKS, *crowds.ATTACKS, *bombs.ATTACKS, *servers.ATTACKS, *files.ATTACKS, *queries.ATTACKS]
+ATTACKS = [*reviews.ATTACKS, *framing.ATTACKS, *crowds.ATTACKS, *bombs.ATTACKS, *servers.ATTACKS, *files.ATTACKS, *queries.ATTACKS, *sockets.ATTACKS]
 
 
 def run(attack, ground, short):
     """(reason of its failure, seconds, what the well-behaved client found, kept MiB)"""
     before = {name: rss_mib(pid) for name, pid in ground.pids().items()}
-    prober = Prober(ground.ports)
+    prober = Prober(ground.ports + ground.sockets)
     began, reason = time.monotonic(), ""
     try:
         attack(ground, short)

@@ -11,6 +11,8 @@ import sys
 import tempfile
 import time
 
+import h2
+
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TREE, "tests", "support"))
 
@@ -77,6 +79,28 @@ class Port:
             return parse_answer(read_all(connection))
 
 
+class Socket:
+    """A unix socket of a process under attack, at which gRPC is spoken."""
+
+    def __init__(self, name, path, method):
+        self.name, self.path, self.method = name, path, method
+        self.pid = 0  # of who listens
+
+    def well(self, timeout=CEILING):
+        """Whether a well-behaved client's call is answered."""
+        return h2.answered(self.path, self.method, timeout)
+
+    def connect(self, timeout=CEILING):
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.settimeout(timeout)
+            connection.connect(self.path)
+            return connection
+        except BaseException:
+            connection.close()
+            raise
+
+
 def read_all(connection, limit=64 << 20):
     """All that comes until the other side closes, or nothing more comes within the socket's time."""
     data = bytearray()
@@ -140,7 +164,8 @@ class Prober:
     def __init__(self, ports):
         self.child = subprocess.Popen([sys.executable, os.path.join(TREE, "tests", "attack", "prober.py")], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, text=True)
-        self.say(json.dumps([{"name": port.name, "number": port.number, "tls": bool(port.context), "token": port.token,
+        self.say(json.dumps([port.__dict__ if isinstance(port, Socket) else
+                             {"name": port.name, "number": port.number, "tls": bool(port.context), "token": port.token,
                               "probe": port.probe, "pid": port.pid, "post": port.post and (port.post[0], port.post[1].decode())} for port in ports]))
 
     def say(self, line):
@@ -191,6 +216,7 @@ def port_flags():
     return flags
 
 
+VERSION = "/runtime.v1.RuntimeService/Version"
 REVIEW = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {
     "uid": "1", "operation": "CREATE", "namespace": "default", "name": "a", "resource": {"group": "", "version": "v1", "resource": "pods"},
     "object": {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}
@@ -205,7 +231,7 @@ class Ground:
         self.sandbox = sandbox.Sandbox("--nodes=5", "--roles=", "--summary=none", "--load",
                                        *(os.path.join(crds, name) for name in sorted(os.listdir(crds))))
         self.sandbox.__enter__()
-        self.roles = {}
+        self.roles, self.fake_runtime = {}, None
         self.host = fake_node.FakeRoot(os.path.join(self.folder.name, "root"))
         try:
             self.api = kube_api.Api(self.sandbox.kubeconfig)
@@ -232,8 +258,11 @@ class Ground:
             self.start("koordlet", [agent], kubeconfig, f"--addr=127.0.0.1:{agent.number}", "--run-queue-latency=false",
                        *self.host.flags(),
                        NODE_NAME="node-0000", agent_mode="hostMode")
+            self.start_proxy()
             self.role = self.roles["scheduler"][0]
-            self.ports = [self.api_port, *(port for _, ports in self.roles.values() for port in ports)]
+            everything = [port for _, ports in self.roles.values() for port in ports]
+            self.ports = [self.api_port, *(port for port in everything if isinstance(port, Port))]
+            self.sockets = [port for port in everything if isinstance(port, Socket)]
         except BaseException:
             self.close()
             raise
@@ -248,9 +277,22 @@ class Ground:
             port.pid = program.child.pid
             program.wait_port(port)
 
+    def start_proxy(self):
+        """Before a runtime that knows of nothing, with hook servers that an attack brings."""
+        self.runtime = os.path.join(self.folder.name, "runtime.sock")
+        self.hook_folder = os.path.join(self.folder.name, "hookserver.d")
+        os.mkdir(self.hook_folder, 0o755)
+        self.fake_runtime = subprocess.Popen([sys.executable, os.path.join(TREE, "tests", "attack", "fake_runtime.py"), self.runtime],
+                                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        expect(self.fake_runtime.stdout.readline() == "ready\n", "the fake runtime did not start")
+        relay = Socket("proxy", os.path.join(self.folder.name, "proxy", "proxy.sock"), VERSION)
+        health = Port("proxy-health", free_port())
+        self.start("proxy", [relay, health], f"--koord-runtimeproxy-endpoint={relay.path}", f"--addr=127.0.0.1:{health.number}",
+                   f"--remote-runtime-service-endpoint={self.runtime}", f"--hook-config-dir={self.hook_folder}")
+
     def unknown(self):
         """Ports that are open and that no attack knows."""
-        known = {port.number for port in self.ports}
+        known = {port.number for port in self.ports} | {port.path for port in self.sockets}
         missing = [f"the role {role}" for role in port_flags() if role not in self.roles]
         return missing + [f"{name}: {place}" for name, pid in self.pids().items() for place in listening(pid) - known]
 
@@ -264,6 +306,9 @@ class Ground:
     def close(self):
         for program, _ in self.roles.values():
             program.end()
+        if self.fake_runtime:
+            self.fake_runtime.kill()
+            self.fake_runtime.wait()
         self.host.close()
         self.sandbox.__exit__()
         self.folder.cleanup()
