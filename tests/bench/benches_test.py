@@ -26,6 +26,7 @@ SMALL = {
     "manager_bench": (["20", "3"], 0),
     "migration_bench": (["30", "60"], 0),
     "packing_bench": ([], 2),
+    "proxy_bench": ([], 2),
     "protection_batch": (["--kind=none"], 2),
     "protection_service": (["--units=100", "--rate=2000", "--phases=-settle:0.05,steady:0.1,bursts:0.1:3:20:50"], 0),
     "quotas_bench": (["50"], 0),

@@ -35,7 +35,8 @@ LIBRARY_HOMES = {
     "re2/": ("src/cel/library/",),
     "google/protobuf/": ("src/sandbox/protobuf/", "src/rpc/"),
     "grpc": ("src/rpc/",
-             "tests/unit/rpc/"),  # streams by another interface of gRPC's than the one that is tested
+             "tests/unit/rpc/",  # streams by another interface of gRPC's than the one that is tested
+             "tests/bench/"),  # measures it beside ours
     "bpf/": ("src/host/bpf/",
              "tests/node/"),  # loads programs as the collectors do, and looks into their maps
 }

@@ -79,6 +79,9 @@ class Cri:
     def close(self):
         self.channel.close()
 
+    def wait_until_there(self):
+        grpc.channel_ready_future(self.channel).result(self.seconds)
+
     def __getattr__(self, name):
         if name not in methods():
             raise AttributeError(name)

@@ -103,6 +103,9 @@ class World:
 
 def outcome(function, cri, place):
     """passed, or skipped or failed with the reason."""
+    if "before" in place:
+        place["before"]()
+        cri.wait_until_there()
     world = World(cri, place)
     try:
         function(world)
@@ -120,7 +123,8 @@ def outcome(function, cri, place):
 
 
 def run(socket, place, at_once=6, names=None):
-    """Every row through the socket: name to outcome. `place`: image, folder, group (of cgroups), port (a registry's)."""
+    """Every row through the socket: name to outcome. `place`: image, folder, group (of cgroups), port (a registry's),
+    and what is waited for before each row, if anything."""
     cri = Cri(socket)
     chosen = {name: row for name, row in SPECS.items() if names is None or name in names}
     found = {}
