@@ -14,6 +14,9 @@ using rpc::Reply;
 using rpc::Request;
 using Stage = rpc::hooks::Stage;
 
+/// As a server says it that reads every message, which this one does where somebody insists on a say.
+Reply unreadable(const Error& error) { return Reply::failed(rpc::StatusCode::internal, error.message()); }
+
 Reply refused(const Error& error) {
   const auto code = error.code() == Code::cancelled ? rpc::StatusCode::cancelled : rpc::StatusCode::unknown;
   return Reply::failed(code, error.message());
@@ -81,8 +84,8 @@ Task<Reply> Calls::run_pod_sandbox(Request request) {
         request.message = message->bytes();
       }
     }
-  } else if (const auto may = cannot_ask(Stage::pre_run_pod_sandbox, message.error()); !may) {
-    co_return refused(may.error());
+  } else if (parts_.hooks.insists(Stage::pre_run_pod_sandbox)) {
+    co_return unreadable(message.error());
   }
   Reply reply = co_await parts_.back_end.forward(std::move(request), caller);
   if (reply.status.ok() && message)
@@ -125,7 +128,7 @@ Task<Reply> Calls::create_container(Request request) {
   const Caller caller(parts_.clock, request);
   auto message = cri::CreateContainer::read(request.message);
   if (!message) {
-    if (const auto may = cannot_ask(kStage, message.error()); !may) co_return refused(may.error());
+    if (parts_.hooks.insists(kStage)) co_return unreadable(message.error());
     co_return co_await parts_.back_end.forward(std::move(request), caller);
   }
   ContainerEntry entry;
@@ -179,8 +182,8 @@ Task<Reply> Calls::start_container(Request request) {
       if (!after) co_return refused(after.error());
       known = std::move(*after);
     }
-  } else if (const auto may = cannot_ask(Stage::pre_start_container, id.error()); !may) {
-    co_return refused(may.error());
+  } else if (parts_.hooks.insists(Stage::pre_start_container)) {
+    co_return unreadable(id.error());
   }
   rpc::hooks::ContainerRequest asked;
   if (known) {
@@ -203,7 +206,7 @@ Task<Reply> Calls::update_container_resources(Request request) {
   const Caller caller(parts_.clock, request);
   auto message = cri::UpdateContainerResources::read(request.message);
   if (!message) {
-    if (const auto may = cannot_ask(kStage, message.error()); !may) co_return refused(may.error());
+    if (parts_.hooks.insists(kStage)) co_return unreadable(message.error());
     co_return co_await parts_.back_end.forward(std::move(request), caller);
   }
   const std::string id(message->container_id());
