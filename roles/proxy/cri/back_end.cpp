@@ -20,7 +20,9 @@ constexpr nanoseconds kPatience = std::chrono::seconds(2), kListPatience = std::
 
 Task<rpc::Reply> BackEnd::forward(rpc::Request request, const Caller& caller) {
   request.time_left = caller.left();
-  return channel_.call(std::move(request));
+  rpc::Reply reply = co_await channel_.call(std::move(request));
+  if (reply.status.code == rpc::StatusCode::unavailable) doubted_.set();
+  co_return reply;
 }
 
 Task<Result<std::string>> BackEnd::ask(std::string_view method, std::string message,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "koord/async/event.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
@@ -37,13 +38,17 @@ class BackEnd {
  public:
   BackEnd(rpc::Channel& channel, Store& store) : channel_(channel), store_(store) {}
 
-  /// The request as it is now, with what its caller has left of its time.
+  /// The request as it is now, with what its caller has left of its time. Where nobody is there, doubted() is
+  /// set.
   Task<rpc::Reply> forward(rpc::Request request, const Caller& caller);
 
   /// From the store, else from the back end, which then is in the store. Code::not_found: it knows of none.
   Task<Result<PodPtr>> pod(std::string id, const Caller& caller);
   /// With its environment, which the store may not have.
   Task<Result<ContainerPtr>> container(std::string id, const Caller& caller);
+
+  /// Set by a call that found nobody; reset by who looks.
+  Event& doubted() { return doubted_; }
 
   /// Whether it answers. Ends after 2 s at most.
   Task<Result<>> probe();
@@ -60,6 +65,7 @@ class BackEnd {
 
   rpc::Channel& channel_;
   Store& store_;
+  Event doubted_;
 };
 
 }  // namespace koord::proxy

@@ -18,12 +18,14 @@ namespace {
 
 /// What calls under way have to end when the proxy does.
 constexpr nanoseconds kGrace = std::chrono::seconds(3);
+/// Between two tries to connect: how much longer than the back end the kubelet is without it.
+constexpr nanoseconds kMostBackoff = std::chrono::milliseconds(500);
 
 class CriMode final : public Mode {
  public:
   explicit CriMode(const ModeParts& parts)
       : context_(parts.context),
-        channel_(parts.engine, {.path = parts.options.backend, .user_agent = {}}),
+        channel_(parts.engine, {.path = parts.options.backend, .user_agent = {}, .most_backoff = kMostBackoff}),
         back_end_(channel_, store_),
         calls_({.clock = context_.clock,
                 .log = context_.log,
@@ -42,7 +44,8 @@ class CriMode final : public Mode {
                 .store = store_,
                 .probe = [this] { return back_end_.probe(); },
                 .recover = [this] { return back_end_.recover(context_.log); },
-                .relayed = [this] { return server_.relayed(); }}) {
+                .relayed = [this] { return server_.relayed(); },
+                .doubted = &back_end_.doubted()}) {
     calls_.handle_on(server_);
   }
 

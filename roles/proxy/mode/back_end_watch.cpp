@@ -47,6 +47,7 @@ BackEndWatch::BackEndWatch(Parts parts)
 Task<Result<>> BackEndWatch::run() {
   std::optional<MonoTime> compared;
   for (;;) {
+    if (parts_.doubted) parts_.doubted->reset();
     const auto answers = co_await parts_.probe();
     if (!answers && answers.error().code() == Code::cancelled) co_return answers.error();
     note(answers);
@@ -61,8 +62,17 @@ Task<Result<>> BackEndWatch::run() {
         parts_.context.log.warn("the back end does not list what it has",
                                 kv("error", recovered.error().message()));
     }
-    KOORD_CO_CHECK(co_await sleep(parts_.context.clock, answers ? kWhileUp : kWhileDown));
+    KOORD_CO_CHECK(co_await sleep(parts_.context.clock, kWhileDown));
+    if (answers) KOORD_CO_CHECK(co_await rest());
   }
+}
+
+Task<Result<>> BackEndWatch::rest() {
+  constexpr nanoseconds kRest = kWhileUp - kWhileDown;
+  if (!parts_.doubted) co_return co_await sleep(parts_.context.clock, kRest);
+  const auto woken = co_await with_timeout(parts_.context.clock, kRest, parts_.doubted->wait());
+  if (!woken && woken.error().code() == Code::cancelled) co_return woken.error();
+  co_return Result<>();
 }
 
 void BackEndWatch::note(const Result<>& answers) {

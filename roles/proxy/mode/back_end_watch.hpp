@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "koord/async/event.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/metrics.hpp"
 #include "koord/rpc/server.hpp"
@@ -23,6 +24,8 @@ class BackEndWatch {
     std::function<Task<Result<>>()> probe;    // whether it answers; ends by itself
     std::function<Task<Result<>>()> recover;  // makes the store tell of what it has
     std::function<rpc::RelayCounts()> relayed;
+    /// Set by who found nobody there: it is asked at once. Null: nobody says so.
+    Event* doubted = nullptr;
   };
   static const metrics::Table kMetrics;
 
@@ -35,6 +38,7 @@ class BackEndWatch {
   Result<> state() const { return state_; }
 
  private:
+  Task<Result<>> rest();
   void note(const Result<>& answers);
   void show();
 
