@@ -25,7 +25,8 @@ class CriMode final : public Mode {
  public:
   explicit CriMode(const ModeParts& parts)
       : context_(parts.context),
-        channel_(parts.engine, {.path = parts.options.backend, .user_agent = {}, .most_backoff = kMostBackoff}),
+        channel_(parts.engine,
+                 {.path = parts.options.backend, .user_agent = {}, .most_backoff = kMostBackoff}),
         back_end_(channel_, store_),
         calls_({.clock = context_.clock,
                 .log = context_.log,
