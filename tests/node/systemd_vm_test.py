@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """In the virtual machine, under the systemd of this host: packaging/koordlet.service as it is. The limits that the agent
-has set outlast a restart, a crash, an agent that hangs and one that ends by itself; systemctl stop sets free."""
+has set outlast a restart, a crash, an agent that hangs and one that ends by itself; systemctl stop sets free. And
+packaging/koord-runtime-proxy.service, with its sandbox: it serves its socket, and comes back."""
 import os
 import sys
 import tempfile
@@ -34,6 +35,20 @@ comes_back 3
 see ended
 ctl stop koordlet.service
 see stopped
+mkdir -p /etc/systemd/system/koord-runtime-proxy.service.d
+printf '[Service]\\nStandardOutput=append:/run/proxy.log\\nStandardError=append:/run/proxy.log\\n' >/etc/systemd/system/koord-runtime-proxy.service.d/test.conf
+ctl daemon-reload
+ctl start koord-runtime-proxy.service
+serves() { until grep -q "$socket\$" /proc/net/unix && [ "$(ctl show -p NRestarts --value koord-runtime-proxy.service)" = $1 ]; do sleep 0.2; done; }
+socket=/var/run/koord-runtimeproxy/runtimeproxy.sock
+serves 0
+stat -c "see what=proxy socket=%a:%U folder=$(stat -c %a /run/koord-runtimeproxy) hooks=$(stat -c %a /etc/runtime/hookserver.d) caps=$(
+  grep CapBnd /proc/$(pidof koord)/status | cut -f2) seccomp=$(grep Seccomp: /proc/$(pidof koord)/status | cut -f2)" $socket
+kill -9 $(pidof koord)
+serves 1
+ctl stop koord-runtime-proxy.service
+echo "see what=proxy-stopped" $(ctl show -p ActiveState,Result koord-runtime-proxy.service)
+tail -n 20 /run/proxy.log
 cat /run/koord.log | tail -n 20
 cat /run/systemd.log
 """
@@ -50,6 +65,10 @@ def main():
         assert row["limit"] != "max", f"{what}: nothing is held back any more"
         assert (row["freed"], row["ActiveState"], row["NRestarts"]) == ("0", "active", restarts), f"{what}: {row}"
     assert (seen["stopped"]["limit"], seen["stopped"]["freed"], seen["stopped"]["ActiveState"]) == ("max", "1", "inactive"), seen["stopped"]
+    proxy = seen["proxy"]
+    assert (proxy["socket"], proxy["folder"], proxy["hooks"]) == ("600:root", "700", "755"), proxy
+    assert int(proxy["caps"], 16) == 0 and proxy["seccomp"] == "2", f"it is not kept in: {proxy}"
+    assert (seen["proxy-stopped"]["ActiveState"], seen["proxy-stopped"]["Result"]) == ("inactive", "success"), seen["proxy-stopped"]
     assert any("Watchdog timeout" in line for line in lines), "the agent that hung was not ended by the watchdog"
     print("systemd: passed")
 

@@ -1,4 +1,4 @@
-"""systemd of this host in the virtual machine, first process of a namespace, with packaging/koordlet.service as it is."""
+"""systemd of this host in the virtual machine, first process of a namespace, with the units of packaging/ as they are."""
 import os
 import subprocess
 
@@ -9,6 +9,7 @@ from janitor import skip
 
 PROGRAMS = ["/lib/systemd/systemd", "/usr/bin/systemctl", "/usr/bin/systemd-run"]
 UNITS = "/etc/systemd/system"
+PROXY_UNIT = "koord-runtime-proxy.service"
 
 # The test's own settings: shorter waits, and a log where there is no journald.
 DROP_IN = """[Service]
@@ -61,7 +62,7 @@ def files(folder, config=os.path.join(TREE, "packaging", "standalone.example.yam
     with open(drop_in, "w", encoding="utf-8") as file:
         file.write(DROP_IN)
     found = {"/usr/bin/koord": koord, f"{UNITS}/koordlet.service.d/test.conf": drop_in,
-             f"{UNITS}/koordlet.service": os.path.join(TREE, "packaging", "koordlet.service"),
+             **{f"{UNITS}/{unit}": os.path.join(TREE, "packaging", unit) for unit in ("koordlet.service", PROXY_UNIT)},
              "/etc/koord/standalone.yaml": config}
     for program in PROGRAMS:
         found |= vm_node.closure(program)
