@@ -8,9 +8,7 @@
 #include <utility>
 
 #include "framework/executor/knob_values.hpp"
-#include "framework/qos/arbiter.hpp"
 #include "framework/qos/group_tree.hpp"
-#include "framework/qos/journal.hpp"
 #include "framework/qos/managed_strategy.hpp"
 #include "framework/qos/undo.hpp"
 #include "koord/host/cgroup_paths.hpp"
@@ -144,6 +142,10 @@ class QosManager::Impl final : public KnobReader {
       forgot_ = clock_.mono();
       executor_.forget_unused(kForgetAfter);
     }
+  }
+
+  Result<> write_ahead(std::span<const Ahead::Value> values) {
+    return ahead_.write(values, executor_, arbiter_, journal_, clock_.mono());
   }
 
   Result<std::size_t> cleanup(const Inventory& inventory) {
@@ -417,6 +419,7 @@ class QosManager::Impl final : public KnobReader {
     orphans_.clear();
     for (const Journal::Entry& entry : journal_.entries()) {
       if (arbiter_.find(executor_.known(entry.knob, entry.group, entry.key))) continue;
+      if (ahead_.covers(entry, now_)) continue;
       if (const auto* other = suspender_of(entry.knob, entry.group); other && suspends(*other)) continue;
       const auto owner =
           std::find_if(strategies_.begin(), strategies_.end(),
@@ -551,6 +554,7 @@ class QosManager::Impl final : public KnobReader {
   GroupTree tree_;
   Arbiter arbiter_;
   Journal journal_;
+  Ahead ahead_;
   MonoTime forgot_;
   std::optional<MonoTime> save_failed_;
   metrics::Gauge limited_;
@@ -585,6 +589,7 @@ Result<std::unique_ptr<QosManager>> QosManager::make(StrategyTable table, Depend
 QosManager::QosManager(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 QosManager::~QosManager() = default;
 void QosManager::tick(const TickView& view) { impl_->tick(view); }
+Result<> QosManager::write_ahead(std::span<const Ahead::Value> values) { return impl_->write_ahead(values); }
 Result<std::size_t> QosManager::cleanup(const Inventory& inventory) { return impl_->cleanup(inventory); }
 std::string QosManager::narrow_groups(const Inventory& inventory) { return impl_->narrow_groups(inventory); }
 std::vector<QosManager::StrategyReport> QosManager::strategies() const { return impl_->strategies(); }

@@ -12,6 +12,7 @@
 
 #include "framework/action/process_settings.hpp"
 #include "framework/executor/executor.hpp"
+#include "framework/qos/ahead.hpp"
 #include "framework/qos/plugin.hpp"
 
 namespace koord::koordlet {
@@ -55,6 +56,9 @@ class QosManager {
 
   /// Once a tick.
   void tick(const TickView& view);
+
+  /// Between ticks: see Ahead::write().
+  Result<> write_ahead(std::span<const Ahead::Value> values);
 
   /// For --cleanup: sets everything free, by the journal and in the known groups, and returns how many files
   /// were written; an error if something could not be set free. The inventory needs its be_roots (and pods,

@@ -1,0 +1,37 @@
+// Values written ahead of their strategies: see ahead.hpp.
+#include "framework/qos/ahead.hpp"
+
+#include <vector>
+
+#include "framework/executor/knob_values.hpp"
+
+namespace koord::koordlet {
+
+Result<> Ahead::write(std::span<const Value> values, Executor& executor, const Arbiter& arbiter,
+                      Journal& journal, MonoTime now) {
+  std::erase_if(until_, [&](const auto& one) { return one.second <= now; });
+  std::vector<WriteRequest> requests;
+  for (const Value& one : values) {
+    // What others hang on (a group that is idle has no shares) is its strategy's.
+    if (one.group.empty() || !host::can_be_undone(one.knob) || host::row(one.knob).suspends) continue;
+    const auto target = executor.find(one.knob, one.group);
+    if (!target || arbiter.find(*target) != nullptr) continue;
+    const auto found = executor.setting(one.knob, one.group);
+    if (!found || same_value(one.knob, executor.version(), *found, one.value)) continue;
+    if (journal.find(one.knob, one.group) == nullptr || executor.is_renewed(*target))
+      journal.note({one.knob, one.group, 0, 0, *found, std::string(one.strategy)});
+    until_[{one.knob, one.group}] = now + kPatience;
+    requests.push_back({.target = *target, .value = &one.value, .reason = one.reason});
+  }
+  if (requests.empty()) return {};
+  const Result<> saved = journal.save();
+  (void)executor.apply(requests, Executor::Pace::at_once);  // the next tick looks at what was refused
+  return saved;
+}
+
+bool Ahead::covers(const Journal::Entry& entry, MonoTime now) const {
+  const auto found = until_.find(std::pair(entry.knob, entry.group));
+  return found != until_.end() && found->second > now && entry.key.empty();
+}
+
+}  // namespace koord::koordlet

@@ -1,0 +1,40 @@
+// Ahead: values that strategies will want of groups which the kubelet has just made, written before any of
+// them knows: a container runtime has told of the pod. Noted in the journal first, like all others.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "framework/executor/executor.hpp"
+#include "framework/qos/arbiter.hpp"
+#include "framework/qos/journal.hpp"
+#include "koord/base/clock.hpp"
+
+namespace koord::koordlet {
+
+class Ahead {
+ public:
+  struct Value {
+    host::Knob knob{};
+    std::string group;
+    KnobValue value;
+    std::string_view strategy, reason;  // static texts
+  };
+  /// How long the strategies have to learn of the pod: what none of them wants by then is set free.
+  static constexpr nanoseconds kPatience = std::chrono::seconds(30);
+
+  /// What is decided on already is left to who decides it, as are groups that are not there. Code::io: the
+  /// journal could not be saved, and all was written nevertheless.
+  Result<> write(std::span<const Value> values, Executor& executor, const Arbiter& arbiter, Journal& journal,
+                 MonoTime now);
+  /// Whether an entry of the journal is one that strategies may not know yet.
+  bool covers(const Journal::Entry& entry, MonoTime now) const;
+
+ private:
+  std::map<std::pair<host::Knob, std::string>, MonoTime, std::less<>> until_;
+};
+
+}  // namespace koord::koordlet
