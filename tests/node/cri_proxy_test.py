@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """koord's proxy before a real containerd: what the runtime passes of critest's table alone it passes through the proxy, byte
-for byte where nothing is hooked. --long: also with a hook server that answers what it was asked, and with the proxy killed and
+for byte where nothing is hooked. --long: also with a hook server that answers what it was asked, with koord's agent, and with the proxy killed and
 started again all the while: then rows fail by the broken connection only, and afterwards all is as before. Where
 KOORDINATOR_BIN has the original it takes the first two as well, and what it fails is printed."""
+import os
 import re
 import subprocess
-import os
 import sys
 import threading
 
@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import containerd  # noqa: E402
 import cri_stage  # noqa: E402
 import originals  # noqa: E402
+from agent import Agent  # noqa: E402
 from cri import table  # noqa: E402
 from cri.client import Cri, definition, grpc, methods  # noqa: E402
 from cri.hook_server import HookServer  # noqa: E402
@@ -20,6 +21,7 @@ from cri.specs import World  # noqa: E402
 from cri_stage import CriStage  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from runtime_proxy import OriginalProxy, RuntimeProxy  # noqa: E402
+from sandbox import Sandbox, free_port, wait_for  # noqa: E402
 
 BROKEN = re.compile(r"\b(UNAVAILABLE|CANCELLED)\b")
 KILLED_EVERY, AWAY = 4.0, 0.3  # seconds
@@ -107,6 +109,32 @@ def prove_with_hooks(stage):
     server.stop()
     assert not worse, "with a hook server the proxy fails what containerd alone passes"
     assert all(server.counts.values()), f"a stage was never asked: {server.counts}"
+
+
+def prove_with_agent(stage):
+    """koord's own agent, which knows no pod of these: requests are answered by what they say themselves."""
+    with Sandbox() as sandbox:
+        folder = os.path.join(stage.dir, "agent")
+        socket = os.path.join(folder, "hooks.sock")
+        proxy = RuntimeProxy(stage, stage.socket, "agents")
+        agent = Agent(stage.janitor, folder, free_port(), f"--kubeconfig={sandbox.kubeconfig}",
+                      f"--runtime-hooks-addr={socket}", f"--runtime-hooks-host-endpoint={socket}",
+                      f"--runtime-hooks-config-path={proxy.hooks}", "--runtime-hooks-failure-policy=Fail",
+                      env={"NODE_NAME": "koord-cri"})
+        agent.start_and_wait()
+        wait_for("it has registered", lambda: os.listdir(proxy.hooks), 60)
+        proxy.start()
+        worse = prove("with koord's agent", stage, proxy.socket)
+        cri = Cri(proxy.socket)
+        world = World(cri, stage.place)
+        pod = world.sandbox(labels={"koordinator.sh/qosClass": "LSR"},
+                            annotations={"scheduling.koordinator.sh/resource-status": '{"cpuset":"0"}'})
+        told = world.status(pod.start(linux={"resources": {"cpu_period": 100000, "cpu_quota": 50000}})).resources.linux
+        world.close()
+        proxy.kill()
+        agent.kill()
+    assert not worse, "with koord's agent the proxy fails what containerd alone passes"
+    assert (told.cpuset_cpus, told.cpu_quota) == ("0", -1), f"the agent had no say: {told}"
 
 
 def prove_kills(stage):
@@ -199,6 +227,7 @@ def main():
             prove_without_hooks(stage)
             if long:
                 prove_with_hooks(stage)
+                prove_with_agent(stage)
                 prove_kills(stage)
                 show_original(stage)
                 run_critest(stage)
