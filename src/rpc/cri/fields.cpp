@@ -97,8 +97,15 @@ hooks::Resources to_resources(const wire::cri::LinuxContainerResources& message)
                              .hugepages = {},
                              .unified = to_map(message.unified()),
                              .memory_swap_limit = message.memory_swap_limit_in_bytes()};
-  for (const wire::cri::HugepageLimit& limit : message.hugepage_limits())
-    if (is_utf8(limit.page_size())) resources.hugepages.push_back({limit.page_size(), limit.limit()});
+  for (const wire::cri::HugepageLimit& limit : message.hugepage_limits()) {
+    if (!is_utf8(limit.page_size())) continue;
+    const auto found =
+        std::ranges::find(resources.hugepages, limit.page_size(), &hooks::HugepageLimit::page_size);
+    if (found == resources.hugepages.end())
+      resources.hugepages.push_back({limit.page_size(), limit.limit()});
+    else
+      found->limit = limit.limit();
+  }
   return resources;
 }
 
@@ -113,10 +120,10 @@ void set_resources(wire::cri::LinuxContainerResources& message, const ResourceCh
   if (change.cpuset_mems) message.set_cpuset_mems(*change.cpuset_mems);
   set_entries(*message.mutable_unified(), change.unified);
   for (const hooks::HugepageLimit& limit : change.hugepages) {
-    auto& limits = *message.mutable_hugepage_limits();
-    const auto found = std::ranges::find_if(
-        limits, [&limit](const wire::cri::HugepageLimit& has) { return has.page_size() == limit.page_size; });
-    wire::cri::HugepageLimit& target = found != limits.end() ? *found : *limits.Add();
+    wire::cri::HugepageLimit* last = nullptr;
+    for (wire::cri::HugepageLimit& has : *message.mutable_hugepage_limits())
+      if (has.page_size() == limit.page_size) last = &has;
+    wire::cri::HugepageLimit& target = last != nullptr ? *last : *message.add_hugepage_limits();
     target.set_page_size(limit.page_size);
     target.set_limit(limit.limit);
   }
