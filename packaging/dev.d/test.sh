@@ -181,13 +181,15 @@ tier_quiet() {
 
 tier_node() { tier_patient; tier_quiet; }
 
-# What need not run at each change: every hostile input under ASan, container runtimes with hooks and kills, the attacks in
-# full, the scheduler beside its oracle for 100,000 random steps, every fuzzer for a minute. packaging/MEASURED.md says when it ran last.
+# What need not run at each change: every hostile input under ASan, container runtimes (Debian's docker among them) with hooks
+# and kills, the attacks in full, the scheduler beside its oracle for 100,000 random steps, every fuzzer for a minute.
+# packaging/MEASURED.md says when it ran last.
 tier_long() {
   say "== long: what need not run at each change"
   verb_build
   configure_asan && KOORD_LONG_TESTS=1 run_meson_tests asan-whole build-asan --suite unit --timeout-multiplier 20
   run_check kube-assets kube-assets --long
+  run_check docker-package docker
   run_meson_tests long build --suite long --num-processes 1
   run_check random bench scheduler_reference
   run_check attack-whole attack

@@ -41,9 +41,11 @@ net::Headers passed_on(const net::Headers& headers) {
 Task<Result<net::Response>> Daemon::forward(net::Request request, nanoseconds patience) {
   request.headers = passed_on(request.headers);
   request.timeout = patience;
-  KOORD_CO_TRY(response, co_await pool_.send(request));
-  response.headers = passed_on(response.headers);
-  co_return std::move(response);
+  auto response = co_await pool_.send(request);
+  if (!response && response.error().code() == Code::unavailable) doubted_.set();
+  if (!response) co_return response.error();
+  response->headers = passed_on(response->headers);
+  co_return std::move(*response);
 }
 
 Task<Result<std::string>> Daemon::get(std::string target, nanoseconds patience) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "docker/body.hpp"
+#include "koord/async/event.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/log.hpp"
 #include "koord/net/pool.hpp"
@@ -24,6 +25,9 @@ struct Found {
 class Daemon {
  public:
   Daemon(net::Pool& pool, Store& store) : pool_(pool), store_(store) {}
+
+  /// Set when a request found nobody there.
+  Event& doubted() { return doubted_; }
 
   /// The request as a server got it, with its body as it is now; what docker answers, for that server to
   /// send.
@@ -51,6 +55,7 @@ class Daemon {
 
   net::Pool& pool_;
   Store& store_;
+  Event doubted_;
   std::optional<bool> systemd_;
 };
 

@@ -65,7 +65,11 @@ class DockerMode final : public Mode {
         relay_(context_.executor, context_.clock,
                {.to = url_of(options_.backend),
                 .takes_over = is_attached,
-                .failed = [](const Error& error) { return failure(502, error.message()); }}),
+                .failed =
+                    [this](const Error& error) {
+                      if (error.code() == Code::unavailable) daemon_.doubted().set();
+                      return failure(502, error.message());
+                    }}),
         server_(context_.executor, context_.clock, server_options(context_.log),
                 {.handle = [this](net::Request request) { return calls_.handle(std::move(request)); },
                  .fast_admit = [this](const net::Request& request) { return admit(request); }}),
@@ -76,7 +80,8 @@ class DockerMode final : public Mode {
                 .store = store_,
                 .probe = [this] { return daemon_.probe(); },
                 .recover = [this] { return daemon_.recover(context_.log); },
-                .relayed = [this] { return relayed(); }}) {}
+                .relayed = [this] { return relayed(); },
+                .doubted = &daemon_.doubted()}) {}
 
   Result<> backend() const override { return watch_.state(); }
 
