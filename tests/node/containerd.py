@@ -59,7 +59,8 @@ CONFIG_2 = "version = 3\n" + UNUSED + HEAD + """[plugins."io.containerd.cri.v1.i
 [[plugins."io.containerd.transfer.v1.local".unpack_config]]
   platform = "linux/amd64"
   snapshotter = "native"
-[plugins."io.containerd.nri.v1.nri"]
+"""
+NRI = """[plugins."io.containerd.nri.v1.nri"]
   disable = false
   disable_connections = false
   socket_path = "{dir}/nri.sock"
@@ -68,6 +69,7 @@ CONFIG_2 = "version = 3\n" + UNUSED + HEAD + """[plugins."io.containerd.cri.v1.i
   plugin_registration_timeout = "5s"
   plugin_request_timeout = "{nri_seconds}s"
 """
+NRI_SOCKET = "/var/run/nri/nri.sock"
 # What pods get that do not use the host's network.
 LOOPBACK = {"type": "loopback"}
 POINT_TO_POINT = {"type": "ptp", "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.231.0.0/20"}]],
@@ -94,9 +96,10 @@ def missing(version=None):
 
 
 class Containerd:
-    """In the stage's namespace, with its folders in the stage's."""
+    """In the stage's namespace, with its folders in the stage's. `drop_in`: a file of packaging/ that says how NRI is, with the
+    stage's socket in it instead of the machine's."""
 
-    def __init__(self, stage, version=None, network=LOOPBACK, nri_seconds=10):
+    def __init__(self, stage, version=None, network=LOOPBACK, nri_seconds=10, drop_in=None):
         self.stage, self.folder = stage, folder_of(version)
         self.socket, self.nri_socket = (os.path.join(stage.dir, name) for name in ("containerd.sock", "nri.sock"))
         self.config = os.path.join(stage.dir, "containerd.toml")
@@ -111,9 +114,21 @@ class Containerd:
             json.dump({"cniVersion": "0.4.0", "name": "koord-network", "plugins": [network]}, file)
         old = version is None or version.startswith(("1.6", "1.7"))
         bin_dirs = f'bin_dir = "{CNI}"' if version == CURRENT else f'bin_dirs = ["{CNI}"]'
+        text = CONFIG_1 if old else CONFIG_2 if drop_in else CONFIG_2 + NRI
+        text = text.format(dir=stage.dir, pause=PAUSE, cni=CNI, bin_dirs=bin_dirs, nri_seconds=nri_seconds)
+        if drop_in:
+            text = f'imports = ["{self.copy(drop_in)}"]\n' + text
         with open(self.config, "w", encoding="utf-8") as file:
-            file.write((CONFIG_1 if old else CONFIG_2).format(dir=stage.dir, pause=PAUSE, cni=CNI, bin_dirs=bin_dirs,
-                                                              nri_seconds=nri_seconds))
+            file.write(text)
+
+    def copy(self, drop_in):
+        with open(drop_in, encoding="utf-8") as file:
+            text = file.read()
+        assert NRI_SOCKET in text
+        path = os.path.join(self.stage.dir, os.path.basename(drop_in))
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace(NRI_SOCKET, self.nri_socket))
+        return path
 
     def start(self):
         """Also again, after kill(): what it knew it still knows, and its containers live on."""

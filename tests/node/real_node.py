@@ -57,6 +57,7 @@ def free_port():
 class RealNode(Stage):
     """`version`: of containerd, None for the machine's own; `config` stands above the kubelet's configuration."""
     name = NAME
+    drop_in = None  # of containerd, for who wants one
 
     def __init__(self, version=None, **config):  # the stage itself is made on entering
         self.version, self.config = version, config
@@ -124,7 +125,7 @@ class RealNode(Stage):
 
     def start_containerd(self):
         """A test that stands something between overrides it, and sets `endpoint`."""
-        self.containerd = Containerd(self, self.version)
+        self.containerd = Containerd(self, self.version, drop_in=self.drop_in)
         self.socket = self.endpoint = self.containerd.socket
         self.containerd.start()
         self.containerd.add_pause()
