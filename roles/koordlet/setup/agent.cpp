@@ -235,22 +235,18 @@ Result<> Agent::set_up_strategies() {
     return std::chrono::seconds(std::clamp<std::int64_t>(flags.get_int(flag), 0, kLongestInterval));
   };
   options.is_set = [&flags](std::string_view flag) { return flags.get_bool(flag); };
-  QosManager::Dependencies with{*executor_,
-                                context_.clock,
-                                log_,
-                                context_.metrics,
-                                context_.gates,
-                                [this]() -> std::shared_ptr<const host::Topology> {
-                                  if (!parts_.facts) return nullptr;
-                                  return {parts_.facts, &parts_.facts->topology};
-                                },
-                                *actions_,
-                                series_,
-                                {}};
+  QosManager::Dependencies with{*executor_,       context_.clock, log_,
+                                context_.metrics, context_.gates, [this] { return topology(); },
+                                *actions_,        series_,        {}};
   for (const auto& processes : process_settings_) with.processes.push_back(processes.get());
   KOORD_TRY(qos, QosManager::make(parts_.strategies, std::move(with), std::move(options)));
   qos_ = std::move(qos);
   return {};
+}
+
+std::shared_ptr<const host::Topology> Agent::topology() const {
+  if (!parts_.facts) return nullptr;
+  return {parts_.facts, &parts_.facts->topology};
 }
 
 /// Says which folders there are, and makes sure that no other agent uses them.
@@ -305,8 +301,19 @@ void Agent::set_up_states() {
       settings);
 }
 
+Result<> Agent::set_up_transports() {
+  KOORD_TRY(settings, transport_settings(context_.flags, parts_.place));
+  KOORD_TRY(made, Transports::make(
+                      {context_, parts_.strategies, hub_, *executor_, [this] { return topology(); }, tasks_},
+                      std::move(settings)));
+  transports_ = std::move(made);
+  runner_->ask_first(transports_->runtime());
+  return {};
+}
+
 Result<> Agent::set_up_kubernetes() {
   set_up_states();
+  KOORD_CHECK(set_up_transports());
   set_up_topology_report();
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   KOORD_TRY(prediction, read_prediction(context_.flags));
@@ -372,6 +379,7 @@ Task<Result<>> Agent::run() {
     tasks_.spawn("prediction", predictor_->run());
   }
   if (topology_reporter_) tasks_.spawn("topology report", topology_reporter_->run());
+  if (transports_) transports_->start();
   if (context_.flags.get_duration("collect-res-used-interval") >= kShortestInterval)
     tasks_.spawn("tick", tick());
   else
@@ -384,6 +392,7 @@ Task<Result<>> Agent::run() {
   co_await begin_cleanup();
   health_->tell_service_manager("STOPPING=1");
   co_await tasks_.stop(context_.clock, kGrace);
+  if (transports_) co_await transports_->stop();
   if (recorder_) co_await recorder_->stop();
   if (!checkpoint_.empty()) (void)co_await save_checkpoint();  // which has logged what is wrong
   if (failure_) co_return *failure_;
@@ -435,6 +444,7 @@ Task<Result<>> Agent::tick() {
     view.pods_listed = states_ ? states_->pods_listed() : std::optional(now);  // a file is what it is
     if (view.facts) parts_.facts = view.facts;
     if (predictor_) predictor_->tick(view);
+    if (transports_) transports_->tick();
     qos_->tick(view);
     KOORD_CO_CHECK(co_await sleep_until(context_.clock, next));
   }

@@ -26,6 +26,7 @@
 #include "koord/runtime/role.hpp"
 #include "lifecycle/health.hpp"
 #include "setup/flags.hpp"
+#include "setup/transports.hpp"
 
 namespace koord::koordlet {
 
@@ -60,6 +61,7 @@ class Agent final : public runtime::Role {
   void set_up_states();
   Result<> set_up_kubernetes();
   void set_up_topology_report();
+  Result<> set_up_transports();
   Result<> set_up_standalone(const std::string& file);
   void serve();
   Task<Result<>> tick();
@@ -71,6 +73,8 @@ class Agent final : public runtime::Role {
   void restore_checkpoint();
   void fail(std::string_view what, const Error& error);
   std::vector<SourceStatus> sources() const;
+  /// Null: the machine's CPUs are not known yet.
+  std::shared_ptr<const host::Topology> topology() const;
 
   runtime::RoleContext& context_;
   Logger log_;
@@ -102,7 +106,8 @@ class Agent final : public runtime::Role {
   std::optional<Predictor> predictor_;
   std::optional<Reporter> reporter_;
   std::optional<TopologyReporter> topology_reporter_;
-  std::string checkpoint_;  // the file; empty: none
+  std::unique_ptr<Transports> transports_;  // null: without Kubernetes, or cleaning up
+  std::string checkpoint_;                  // the file; empty: none
   bool checkpoint_refused_ = false;
 
   Event ended_;

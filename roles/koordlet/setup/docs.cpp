@@ -5,6 +5,7 @@
 
 #include <iterator>
 
+#include "framework/hooks/carriage.hpp"
 #include "framework/serve/view.hpp"
 #include "framework/standalone/config.hpp"
 #include "koord/api/schema/table.hpp"
@@ -35,6 +36,15 @@ std::string how_often(const CollectorEntry& row) {
   return fmt::format("{}s", std::chrono::duration_cast<std::chrono::seconds>(row.period).count());
 }
 
+std::string_view words(Carried carried) {
+  switch (carried) {
+    case Carried::never: return "no";
+    case Carried::at_birth: return "when it is made";
+    case Carried::and_later: return "when it is made or updated";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string docs(StrategyTable strategies, CollectorTable collectors) {
@@ -54,6 +64,13 @@ std::string docs(StrategyTable strategies, CollectorTable collectors) {
   out += "\n### Collectors\n\n| collector | feature gate | how often |\n|---|---|---|\n";
   for (const CollectorEntry* row : collectors)
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, row->gate, how_often(*row));
+  out +=
+      "\n### What hooks can have set of a container\n\n| what | by a CRI proxy (hook server) | by NRI | by "
+      "the "
+      "reconciler, afterwards | |\n|---|---|---|---|---|\n";
+  for (const CarriageRow& row : carriage_table())
+    fmt::format_to(std::back_inserter(out), "| {} | {} | {} | {} | {} |\n", row.name, words(row.hook_server),
+                   words(row.nri), row.reconciled ? "yes" : "no", row.remark);
   return out;
 }
 

@@ -14,10 +14,12 @@ using runtime::FlagType;
 
 constexpr std::string_view kRoots = "Host folders", kKubernetes = "Kubernetes", kCollect = "Collecting",
                            kQos = "Quality of service", kPredict = "Prediction", kAudit = "Audit",
-                           kKoord = "koord's own",
+                           kRuntime = "The container runtime", kKoord = "koord's own",
                            kLater = "For parts of the agent that koord does not have yet";
 constexpr std::string_view kNoEffect = "accepted, without effect in this version";
 constexpr std::string_view kNoDatabase = "accepted, without effect: koord keeps rings in memory, no database";
+constexpr std::string_view kNoDocker =
+    "accepted, without effect: where the runtime speaks no CRI, containers are stopped by their processes";
 constexpr std::string_view kOneLog =
     "accepted, without effect: the whole log goes to stderr; --v says how much";
 constexpr std::string_view kNoGo =
@@ -72,13 +74,24 @@ constexpr std::array<Flag, 15> kRootFlags = {{
     {"var-run-root-dir", FlagType::text, "", "Empty: /host-var-run/, or /var/run/ in host mode.", 0, kRoots},
     {"run-root-dir", FlagType::text, "", "Empty: /host-run/, or /run/ in host mode.", 0, kRoots},
     {"var-lib-kubelet-dir", FlagType::text, "", "Empty: /var/lib/kubelet/.", 0, kRoots},
-    later("runtime-hooks-config-path", FlagType::text, ""),
-    later("containerd-endpoint", FlagType::text, ""),
-    later("docker-endpoint", FlagType::text, ""),
-    later("pouch-endpoint", FlagType::text, ""),
-    later("default-runtime-type", FlagType::text, "containerd"),
+    {"runtime-hooks-config-path", FlagType::text, "",
+     "The folder in which CRI proxies look for hook servers. Empty: /host-etc-hookserver/, or "
+     "/etc/runtime/hookserver.d in host mode.",
+     0, kRoots},
+    {"containerd-endpoint", FlagType::text, "",
+     "The socket of containerd or CRI-O. Empty: the first of containerd/containerd.sock, containerd.sock, "
+     "crio/crio.sock and crio.sock below --var-run-root-dir that is there.",
+     0, kRoots},
+    ignored("docker-endpoint", FlagType::text, "", kNoDocker),
+    ignored("pouch-endpoint", FlagType::text, "", kNoDocker),
+    {"default-runtime-type", FlagType::text, "containerd",
+     "Whose containers a CRI proxy asks about: containerd, docker, pouch or cri-o (crio).", 0, kRuntime},
     later("hami-core-library-directory-path", FlagType::text, "/usr/local/vgpu/libvgpu.so"),
-    later("pod-resources-proxy-path", FlagType::text, "/var/run/koordlet/pod-resources"),
+    {"pod-resources-proxy-path", FlagType::text, "/var/run/koordlet/pod-resources",
+     "The folder of the socket kubelet.sock, at which the kubelet's pod resources are served with the "
+     "devices "
+     "that the scheduler gave out (gate PodResourcesProxy).",
+     0, kRuntime},
     later("xpu-device-infos-dir", FlagType::text, "/var/run/koordlet/xpu-device-infos/"),
 }};
 
@@ -167,12 +180,26 @@ constexpr std::array<Flag, 8> kQosFlags = {{
 }};
 
 constexpr std::array<Flag, 17> kHookFlags = {{
-    later("runtime-hooks-network", FlagType::text, "unix"),
-    later("runtime-hooks-addr", FlagType::text, "/host-var-run-koordlet/koordlet.sock"),
-    later("runtime-hooks-failure-policy", FlagType::text, "Ignore"),
-    later("runtime-hooks-plugin-failure-policy", FlagType::text, "Ignore"),
-    later("runtime-hooks-host-endpoint", FlagType::text, "/var/run/koordlet/koordlet.sock"),
-    later("runtime-hooks-disable-stages", FlagType::list, ""),
+    {"runtime-hooks-network", FlagType::text, "unix",
+     "What --runtime-hooks-addr is an address of: unix only.", 0, kRuntime},
+    {"runtime-hooks-addr", FlagType::text, "/host-var-run-koordlet/koordlet.sock",
+     "The socket at which CRI proxies ask for hooks; in host mode koordlet/koordlet.sock below "
+     "--var-run-root-dir, unless this is given. Empty: none.",
+     0, kRuntime},
+    {"runtime-hooks-failure-policy", FlagType::text, "Ignore",
+     "What a CRI proxy shall do while the agent does not answer: Ignore, go on without it, or Fail, refuse: "
+     "then no container starts without its values, and none while the agent is away.",
+     0, kRuntime},
+    {"runtime-hooks-plugin-failure-policy", FlagType::text, "Ignore",
+     "What is done about a pod of a class of Koordinator's of which the agent cannot say everything yet: "
+     "Ignore, what is known is said, or Fail, it is refused.",
+     0, kRuntime},
+    {"runtime-hooks-host-endpoint", FlagType::text, "/var/run/koordlet/koordlet.sock",
+     "The same socket, as CRI proxies see it.", 0, kRuntime},
+    {"runtime-hooks-disable-stages", FlagType::list, "",
+     "Stages at which nobody is asked, by a CRI proxy or by NRI: PreRunPodSandbox, PreCreateContainer, "
+     "PreUpdateContainerResources, ...",
+     0, kRuntime},
     {"runtime-hooks-reconcile-interval", FlagType::duration, "10s",
      "How often containers are looked through for new processes (OOMScoreAdj), each second at most. Other "
      "values are set when pods, node or NodeSLO change.",

@@ -17,6 +17,8 @@ namespace {
 constexpr nanoseconds kPatience = std::chrono::seconds(10);  // with the API server
 /// A worker that is free no sooner finds a node on which others have gone.
 constexpr nanoseconds kBegin = std::chrono::seconds(10);
+/// For all containers of a pod: where memory runs out nobody waits longer for a runtime.
+constexpr nanoseconds kRuntime = std::chrono::seconds(2);
 constexpr std::string_view kReason = "evicted";  // upstream's, as are the events' reasons
 constexpr std::string_view kSuccess = "evictPodSuccess", kFail = "evictPodFail";
 
@@ -78,13 +80,59 @@ Task<Result<>> PodRunner::evict(const Action& action) {
   co_return outcome;
 }
 
+/// Whether a container of it runs, by the kernel's word.
+Task<Result<bool>> PodRunner::is_anybody_there(const PodInfo& pod) {
+  std::function<Result<bool>()> look = [groups = groups_to_stop(pod),
+                                        &cgroups = parts_.cgroups]() -> Result<bool> {
+    for (const std::string& group : groups) {
+      KOORD_TRY(occupied, is_occupied(cgroups, group));
+      if (occupied) return true;
+    }
+    return false;
+  };
+  co_return co_await offload(parts_.workers, std::move(look));
+}
+
+/// False: it stopped nobody, for whatever reason. One container that it does not know, or cannot stop, keeps
+/// no other alive; what is left is stopped by its processes afterwards.
+Task<Result<bool>> PodRunner::stop_by_runtime(const PodInfo& pod) {
+  bool any = false;
+  const MonoTime until = parts_.clock.mono() + kRuntime;
+  for (const ContainerInfo& container : pod.containers) {
+    const nanoseconds left = until - parts_.clock.mono();
+    if (left <= nanoseconds(0)) break;
+    const auto stopped = co_await runtime_->stop(container, left);
+    if (stopped) {
+      any = true;
+      continue;
+    }
+    const Code code = stopped.error().code();
+    if (code == Code::cancelled) co_return stopped.error();
+    if (code == Code::not_found) continue;
+    if (code != std::exchange(runtime_fault_, code))
+      parts_.log.info("the container runtime does not stop a container: its processes are killed",
+                      kv("pod", fmt::format("{}/{}", pod.ns, pod.name)), kv("container", container.name),
+                      kv("error", stopped.error()));
+    if (code == Code::unsupported || code == Code::unavailable) break;  // so it is for the others
+  }
+  co_return any;
+}
+
 Task<Result<>> PodRunner::stop(const Action& action) {
   const MonoTime late = parts_.clock.mono() + kBegin;
+  bool stopped_some = false;
+  if (runtime_ != nullptr && !action.pod->containers.empty()) {
+    KOORD_CO_TRY(there, co_await is_anybody_there(*action.pod));
+    if (there) {
+      KOORD_CO_TRY(stopped, co_await stop_by_runtime(*action.pod));
+      stopped_some = stopped;
+    }
+  }
   std::function<Result<>()> work = [groups = groups_to_stop(*action.pod), &cgroups = parts_.cgroups,
-                                    &clock = parts_.clock, late]() -> Result<> {
+                                    &clock = parts_.clock, late, stopped_some]() -> Result<> {
     if (clock.mono() > late) return Error(Code::unavailable, "no worker was free in time");
     Result<> outcome;
-    bool any = false;
+    bool any = stopped_some;
     // One that cannot be stopped keeps nobody else alive.
     for (const std::string& group : groups) {
       auto stopped = stop_group(cgroups, group);

@@ -149,13 +149,19 @@ class Frozen {
 
 Fd open_process(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
 
-Result<bool> stop_group(const host::CgroupFs& fs, std::string_view group, const OpenProcess& open) {
+Result<bool> is_occupied(const host::CgroupFs& fs, std::string_view group) {
   if (group.empty()) return Error(Code::invalid, "the root of a hierarchy is nothing to stop");
   KOORD_TRY(folder, fs.folder(Knob::procs, group));
   if (!host::exists(folder)) return false;
   KOORD_CHECK(without_the_agent(folder, group));
+  return is_populated(fs, folder);
+}
+
+Result<bool> stop_group(const host::CgroupFs& fs, std::string_view group, const OpenProcess& open) {
+  KOORD_TRY(occupied, is_occupied(fs, group));
   // Of whom nobody is there nobody can be said to have been killed.
-  if (!is_populated(fs, folder)) return false;
+  if (!occupied) return false;
+  KOORD_TRY(folder, fs.folder(Knob::procs, group));
   if (const auto kill = fs.write_path(Knob::kill, group); kill && host::exists(*kill)) {
     auto written = host::write_file(*kill, "1");
     if (written) return true;

@@ -24,6 +24,9 @@ Fd open_process(pid_t pid);
 Result<bool> stop_group(const host::CgroupFs& fs, std::string_view group,
                         const OpenProcess& open = open_process);
 
+/// Whether anybody is in the group or below it. Code::invalid: this process is, or it is a hierarchy's root.
+Result<bool> is_occupied(const host::CgroupFs& fs, std::string_view group);
+
 /// What an agent that died inside stop_group() may have left frozen goes on, and dies.
 Result<> thaw_group(const host::CgroupFs& fs, std::string_view group);
 

@@ -9,6 +9,7 @@
 #include "rigs/fake_node.hpp"
 #include "role.hpp"
 #include "setup/prediction.hpp"
+#include "setup/transports.hpp"
 #include "support/metric_names.hpp"
 #include "support/role_rig.hpp"
 #include "support/stub_server.hpp"
@@ -198,6 +199,56 @@ TEST_CASE("The flags of prediction are checked, and are the original's where nob
     const auto refused = read({wrong});
     REQUIRE_FALSE(refused.has_value());
     CHECK_THAT(refused.error().message(), Catch::StartsWith(wrong.substr(0, wrong.find('='))));
+  }
+}
+
+TEST_CASE(
+    "The flags of the ways to the container runtime are checked, and the original's where nobody sets them") {
+  Place pod;
+  pod.in_pod = true;
+  pod.root = host::Root::daemon_set_mode();
+  const auto read = [](const std::vector<std::string>& arguments, const Place& place) {
+    return transport_settings(Process(arguments).flags, place);
+  };
+  const auto usual = read({}, pod);
+  REQUIRE(usual.has_value());
+  CHECK(usual->hook_server.socket == "/host-var-run-koordlet/koordlet.sock");
+  CHECK(usual->hook_server.endpoint == "/var/run/koordlet/koordlet.sock");
+  CHECK(usual->hook_server.folder == "/host-etc-hookserver/");
+  CHECK(usual->hook_server.runtime == "containerd");
+  CHECK_FALSE(usual->hook_server.fail);
+  CHECK_FALSE(usual->desk.fail);
+  CHECK(usual->runtime.var_run == "/host-var-run/");
+  CHECK(usual->pod_resources.socket == "/var/run/koordlet/pod-resources/kubelet.sock");
+  CHECK(usual->pod_resources.kubelet == "/var/lib/kubelet/pod-resources/kubelet.sock");
+  Place host;
+  host.root = host::Root::host_mode();
+  const auto outside = read({"--default-runtime-type=crio", "--runtime-hooks-failure-policy=Fail",
+                             "--runtime-hooks-plugin-failure-policy=Fail"},
+                            host);
+  REQUIRE(outside.has_value());
+  CHECK(outside->hook_server.socket == "/var/run/koordlet/koordlet.sock");
+  CHECK(outside->hook_server.endpoint == "/var/run/koordlet/koordlet.sock");
+  CHECK(outside->hook_server.folder == "/etc/runtime/hookserver.d");
+  CHECK(outside->hook_server.runtime == "cri-o");
+  CHECK(outside->hook_server.fail);
+  CHECK(outside->desk.fail);
+  const auto given = read({"--runtime-hooks-addr=/a.sock", "--runtime-hooks-config-path=/b"}, host);
+  REQUIRE(given.has_value());
+  CHECK(given->hook_server.socket == "/a.sock");
+  CHECK(given->hook_server.endpoint == "/a.sock");
+  CHECK(given->hook_server.folder == "/b");
+  const std::pair<std::string, std::string> wrong[] = {
+      {"--runtime-hooks-network=tcp", "\"tcp\" is not unix: "},
+      {"--runtime-hooks-failure-policy=fail", "\"fail\" is not Fail or Ignore"},
+      {"--runtime-hooks-plugin-failure-policy=", "\"\" is not Fail or Ignore"},
+      {"--runtime-hooks-addr=koordlet.sock", "\"koordlet.sock\" does not begin at /"},
+      {"--default-runtime-type=rkt", "\"rkt\" is not containerd, docker, pouch or cri-o"}};
+  for (const auto& [flag, why] : wrong) {
+    const auto refused = read({flag}, pod);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK_THAT(refused.error().message(),
+               Catch::StartsWith(fmt::format("{}: {}", flag.substr(0, flag.find('=')), why)));
   }
 }
 

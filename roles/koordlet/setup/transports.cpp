@@ -1,0 +1,141 @@
+// The ways between the agent and the container runtime: see transports.hpp.
+#include "setup/transports.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "koord/host/cgroup_knobs.hpp"
+
+namespace koord::koordlet {
+
+namespace {
+
+using host::Knob;
+
+/// After an update of a running container the runtime may write what strategies do not want.
+constexpr nanoseconds kLookAfterUpdate = std::chrono::seconds(5);
+constexpr std::array kUpdated = {Knob::cpu_quota, Knob::cpu_shares, Knob::cpuset_cpus, Knob::memory_limit};
+
+constexpr std::string_view kAddr = "runtime-hooks-addr", kEndpoint = "runtime-hooks-host-endpoint";
+
+Result<bool> fails(const runtime::FlagValues& flags, std::string_view name) {
+  const std::string& policy = flags.get(name);
+  if (policy == "Fail" || policy == "Ignore") return policy == "Fail";
+  return Error(Code::invalid, fmt::format("--{}: \"{}\" is not Fail or Ignore", name, policy));
+}
+
+/// The scheme of its containers' ids.
+Result<std::string> scheme_of(const std::string& runtime) {
+  if (runtime == "crio") return std::string("cri-o");
+  for (const std::string_view known : {"containerd", "docker", "pouch", "cri-o"})
+    if (runtime == known) return runtime;
+  return Error(
+      Code::invalid,
+      fmt::format("--default-runtime-type: \"{}\" is not containerd, docker, pouch or cri-o", runtime));
+}
+
+}  // namespace
+
+Result<TransportSettings> transport_settings(const runtime::FlagValues& flags, const Place& place) {
+  TransportSettings settings;
+  settings.desk.dry_run = flags.get_list("dry-run-strategies");
+  settings.desk.disabled_stages = flags.get_list("runtime-hooks-disable-stages");
+  KOORD_TRY(fail, fails(flags, "runtime-hooks-plugin-failure-policy"));
+  settings.desk.fail = fail;
+  HookServer::Options& server = settings.hook_server;
+  KOORD_TRY(policy, fails(flags, "runtime-hooks-failure-policy"));
+  server.fail = policy;
+  KOORD_TRY(runtime, scheme_of(flags.get("default-runtime-type")));
+  server.runtime = std::move(runtime);
+  if (const std::string& network = flags.get("runtime-hooks-network"); network != "unix")
+    return Error(
+        Code::invalid,
+        fmt::format("--runtime-hooks-network: \"{}\" is not unix: whoever reaches the socket says what "
+                    "pods are, so that it is this host's root alone",
+                    network));
+  server.socket = flags.get(kAddr);
+  if (!place.in_pod && !flags.changed(kAddr))
+    server.socket = fmt::format("{}koordlet/koordlet.sock", place.root.var_run);
+  if (!server.socket.empty() && !server.socket.starts_with('/'))
+    return Error(Code::invalid, fmt::format("--{}: \"{}\" does not begin at /", kAddr, server.socket));
+  server.endpoint = flags.get(kEndpoint);
+  if (!place.in_pod && !flags.changed(kEndpoint)) server.endpoint = server.socket;
+  server.folder = flags.get("runtime-hooks-config-path");
+  if (server.folder.empty())
+    server.folder = place.in_pod ? "/host-etc-hookserver/" : "/etc/runtime/hookserver.d";
+  settings.pod_resources.socket = fmt::format("{}/kubelet.sock", flags.get("pod-resources-proxy-path"));
+  settings.pod_resources.kubelet = fmt::format("{}pod-resources/kubelet.sock", place.root.var_lib_kubelet);
+  settings.runtime = {.endpoint = flags.get("containerd-endpoint"), .var_run = place.root.var_run};
+  return settings;
+}
+
+Transports::Transports(const Parts& parts, TransportSettings settings)
+    : parts_(parts),
+      settings_(std::move(settings)),
+      engine_(parts.context.executor),
+      runtime_(engine_, parts.context.metrics, settings_.runtime) {}
+
+Result<std::unique_ptr<Transports>> Transports::make(const Parts& parts, TransportSettings settings) {
+  std::unique_ptr<Transports> made(new Transports(parts, std::move(settings)));
+  runtime::RoleContext& context = parts.context;
+  auto desk = Desk::make(
+      {.strategies = parts.strategies,
+       .gates = context.gates,
+       .hub = parts.hub,
+       .cgroup_version = parts.executor.version(),
+       .topology = parts.topology,
+       .has = [&executor = parts.executor](
+                  Knob knob, std::string_view group) { return executor.setting(knob, group).has_value(); },
+       .setting = [&executor = parts.executor](Knob knob,
+                                               std::string_view name) -> std::optional<std::int64_t> {
+         const auto found = executor.current(knob, name);
+         const auto* number = found ? std::get_if<std::int64_t>(&*found) : nullptr;
+         return number ? std::optional(*number) : std::nullopt;
+       },
+       .is_set = [&flags = context.flags](std::string_view flag) { return flags.get_bool(flag); },
+       .clock = context.clock,
+       .log = context.log,
+       .metrics = context.metrics},
+      made->settings_.desk);
+  if (!desk) return std::move(desk).error().context("--runtime-hooks-disable-stages");
+  made->desk_ = std::move(*desk);
+  if (!made->settings_.hook_server.socket.empty())
+    made->hook_server_.emplace(
+        HookServer::Parts{made->engine_, context.clock, context.log, context.metrics, *made->desk_},
+        made->settings_.hook_server);
+  if (context.gates.enabled("PodResourcesProxy"))
+    made->pod_resources_.emplace(
+        PodResources::Parts{made->engine_, context.clock, context.log, context.metrics, parts.hub},
+        made->settings_.pod_resources);
+  // Where pods depend on it, it is part of being ready.
+  if (made->hook_server_ && made->settings_.hook_server.fail)
+    context.health.add(
+        "hook server",
+        [server = &*made->hook_server_]() -> Result<> {
+          if (const std::string& fault = server->fault(); !fault.empty())
+            return Error(Code::unavailable, fault);
+          return {};
+        },
+        runtime::HealthChecks::readyz);
+  return made;
+}
+
+void Transports::start() {
+  if (hook_server_) parts_.tasks.spawn("hook server", hook_server_->run());
+  if (pod_resources_) parts_.tasks.spawn("pod resources", pod_resources_->run());
+}
+
+Task<> Transports::stop() {
+  if (hook_server_) co_await hook_server_->stop();
+  if (pod_resources_) co_await pod_resources_->stop();
+}
+
+void Transports::tick() {
+  const auto updated = desk_->last_update();
+  if (!updated || parts_.context.clock.mono() - *updated > kLookAfterUpdate) return;
+  for (const Knob knob : kUpdated) parts_.executor.look_again(knob);
+}
+
+}  // namespace koord::koordlet
