@@ -26,13 +26,18 @@ Map map(std::vector<RuntimePair> from) {
 }
 /// What is said wins over what there is of that name.
 void overlay(Map& map, const std::vector<RuntimePair>& said) {
+  const std::size_t had = map.size();
   for (const RuntimePair& pair : said) {
-    const auto at = std::ranges::lower_bound(map, pair.name, {}, &Map::value_type::first);
-    if (at != map.end() && at->first == pair.name)
+    const auto end = map.begin() + static_cast<std::ptrdiff_t>(had);
+    const auto at =
+        std::lower_bound(map.begin(), end, pair.name,
+                         [](const auto& one, const std::string& name) { return one.first < name; });
+    if (at != end && at->first == pair.name)
       at->second = pair.value;
     else
-      map.insert(at, {pair.name, pair.value});
+      map.emplace_back(pair.name, pair.value);
   }
+  if (map.size() > had) std::ranges::sort(map);
 }
 
 std::optional<std::int64_t> said(std::int64_t value) {
