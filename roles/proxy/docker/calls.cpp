@@ -197,7 +197,7 @@ Task<Result<Response>> Calls::start(Request request, std::string reference) {
   ContainerEntry started = *known->container;
   started.stopped = false;
   take(started, asked);
-  if (started != *known->container) parts_.store.replace(started.meta.id, std::move(started));
+  if (started != *known->container) parts_.store.replace(known->container->meta.id, std::move(started));
   if (parts_.hooks.asks(Stage::post_start_container))
     (void)co_await parts_.hooks.ask(Stage::post_start_container, asked, std::nullopt);
   co_return std::move(response);
@@ -263,8 +263,7 @@ Task<Result<Response>> Calls::update(Request request, std::string reference) {
   if (succeeded(response)) {
     ContainerEntry updated = *container;
     take(updated, std::move(now));
-    const std::string id = updated.meta.id;
-    parts_.store.replace(id, std::move(updated));
+    parts_.store.replace(container->meta.id, std::move(updated));
   }
   co_return std::move(response);
 }

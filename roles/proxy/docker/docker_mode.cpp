@@ -45,7 +45,8 @@ net::ServerOptions server_options(const Logger& log) {
   net::ServerOptions options;
   options.max_body_bytes = SIZE_MAX;  // of what is passed through; the others' is Calls::most_body()
   options.body_budget = std::size_t{64} << 20;
-  options.max_connections = 4096;
+  options.max_connections = 400;                 // two descriptors each, of the usual 1024
+  options.idle_timeout = std::chrono::hours{1};  // as good as none, as Docker has it
   options.log = log;
   return options;
 }
