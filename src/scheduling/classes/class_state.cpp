@@ -10,8 +10,17 @@
 #include <utility>
 
 #include "koord/scheduling/classes/cycle_hooks.hpp"
+#include "scheduling/classes/trial.hpp"
 
 namespace koord::scheduling {
+
+namespace {
+
+/// To judge a row by itself costs about as much as some dozens of them in a sweep of all, of which there may
+/// be thousands.
+constexpr std::uint32_t kSingly = 32;
+
+}  // namespace
 
 ClassState::ClassState(const Profile& profile, const ClassShared& shared, const PodInfo& pod)
     : profile_(profile), shared_(shared), local_(profile, shared, pod) {
@@ -30,8 +39,9 @@ ClassState::ClassState(const Profile& profile, const ClassShared& shared, const 
     if (auto state = p.plugin->prepare_deltas(pod)) deltas_.push_back({p.plugin, std::move(state), p.index});
 }
 
-void ClassState::update(const PodInfo& pod) {
+void ClassState::update(const PodInfo& pod, Rows rows) {
   pod_ = &pod;
+  singly_ = 0;
   if (std::exchange(done_, false)) rejected_ = {};
   swept_ = ranked_ = false;
   out_ = kPass;
@@ -39,6 +49,12 @@ void ClassState::update(const PodInfo& pod) {
   differs_ = find_deltas();
   pre_filter();
   if (!done_ && profile_.narrows() && shared_.hooks != nullptr) ask_hooks();
+  const bool plain = !differs_ && out_ == kPass && !local_.only_named() && local_.rejected().empty() &&
+                     (shared_.nominated == nullptr || shared_.nominated->rows().empty());
+  if (rows == Rows::some && plain && !done_) {
+    singly_ = kSingly;
+    return;
+  }
   // Whoever is done reads no row: what is kept stays as it is.
   overlaid_ =
       differs_ && !local_.only_named() && !reaches_over_rows() && (!done_ || !local_.overlaid().empty());
@@ -264,6 +280,14 @@ VerdictId ClassState::verdict(Row row) const {
   if (!swept_ || row >= shared_.nodes.rows() || !shared_.nodes.node(row) || !local_.may_go(row))
     return local_.verdict(row);
   return LocalState::verdict_of(slots()[place(row)]);
+}
+
+VerdictId ClassState::judge(Row row) {
+  if (singly_ == 0) return verdict(row);
+  if (row >= shared_.nodes.rows() || !shared_.nodes.node(row)) return kAbsent;
+  if (--singly_ > 0) return Trial(*this, row).verdict();
+  update(*pod_);
+  return verdict(row);
 }
 
 void ClassState::verdicts(std::vector<VerdictId>& out) const {

@@ -61,17 +61,17 @@ void ClassTable::unlist(PodClass& cls) {
   idle_weight_ -= cls.weight;
 }
 
-ClassState& ClassTable::state(PodClass& cls, const PodInfo& pod) {
+ClassState& ClassTable::state(PodClass& cls, const PodInfo& pod, ClassState::Rows rows) {
   memory_.limit(std::max(options_.floor, options_.per_node * nodes_.nodes()));
   memory_.next_turn();
   memory_.touch(cls);
   if (cls.state) {
-    cls.state->update(pod);
+    cls.state->update(pod, rows);
     memory_.resize(cls, cls.state->bytes());
     return *cls.state;
   }
   auto made = std::make_unique<ClassState>(*cls.profile, shared_, cls.sample);
-  made->update(pod);
+  made->update(pod, rows);
   // Several pods wait: it will be asked for again.
   const bool kept = made->worth_keeping() && memory_.admit(cls, made->bytes(), cls.pods > 1);
   std::unique_ptr<ClassState>& place = kept ? cls.state : transient_;

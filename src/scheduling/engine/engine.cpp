@@ -546,7 +546,8 @@ std::optional<Diagnosis> Engine::refusal(const Profile& profile, std::shared_ptr
   return diagnosis(*refused);
 }
 
-ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod) {
+ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod,
+                             ClassState::Rows rows) {
   pass_time();
   if (transforms_) pod = transforms_->pod(std::move(pod));
   evaluated_ = make_pod_info(std::move(pod), nodes_.resources());
@@ -554,7 +555,7 @@ ClassState& Engine::evaluate(const Profile& profile, std::shared_ptr<const api::
   if (transform(profile, evaluated_, by).ok() && transformed_) evaluated_ = *transformed_;
   forget_transformed();
   PodClass& cls = classes_.acquire(profile, evaluated_);
-  ClassState& state = classes_.state(cls, evaluated_);
+  ClassState& state = classes_.state(cls, evaluated_, rows);
   if (cls.shared) classes_.release(cls);
   return state;
 }

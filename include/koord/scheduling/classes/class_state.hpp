@@ -36,14 +36,21 @@ class ClassState final : private SeenRows {
   /// `pod` stands for the class. The other arguments outlive the state.
   ClassState(const Profile& profile, const ClassShared& shared, const PodInfo& pod);
 
+  /// Of which rows is asked in a cycle. `some`: of a few, and nothing but verdicts: they are judged when they
+  /// are asked for, and all rows only when they are many.
+  enum class Rows : std::uint8_t { all, some };
   /// Brings it up to date and begins a cycle for this pod of the class, which outlives the cycle.
-  void update(const PodInfo& pod);
+  void update(const PodInfo& pod, Rows rows = Rows::all);
   /// False: it is made as fast as it is found.
   bool worth_keeping() const { return local_.rejected().empty() && !local_.only_named(); }
 
   // All of these are as of the last update().
   std::uint32_t feasible() const;
   VerdictId verdict(Row row) const;
+  /// The same, and the one to ask where update() was told of some rows.
+  VerdictId judge(Row row);
+  /// No row can do, whatever is said of single ones: it was refused before they were looked at.
+  bool refused() const { return done_ && !swept_; }
   /// The same of all rows, by row.
   void verdicts(std::vector<VerdictId>& out) const;
   /// The weighted sum after normalisation; only for feasible rows.
@@ -191,6 +198,7 @@ class ClassState final : private SeenRows {
   const PodInfo* pod_ = nullptr;
   /// `differs_`: some rows are seen otherwise; `overlaid_`: the kept slots are theirs as they are seen.
   bool swept_ = false, ranked_ = false, differs_ = false, overlaid_ = false;
+  std::uint32_t singly_ = 0;  // so many more rows are judged when they are asked for
   std::span<const Row> seen_rows_;
   std::vector<SeenRow> seen_;  // those whose slots are not kept; ascending
   /// Said of all rows but `only_`, ascending; kPass: of none.

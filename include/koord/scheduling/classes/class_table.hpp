@@ -55,8 +55,8 @@ class ClassTable {
   PodClass& acquire(const Profile& profile, const PodInfo& pod);
   void release(PodClass& cls);
   /// Up to date with the node table, in a cycle of this pod, which outlives the state's use; valid until the
-  /// next call, or until the class is gone.
-  ClassState& state(PodClass& cls, const PodInfo& pod);
+  /// next call, or until the class is gone. `rows`: see ClassState::update().
+  ClassState& state(PodClass& cls, const PodInfo& pod, ClassState::Rows rows = ClassState::Rows::all);
 
   /// From now on these pods are yielded to; outlives the table.
   void yield_to(const Nominated& nominated) { shared_.nominated = &nominated; }

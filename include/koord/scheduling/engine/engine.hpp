@@ -167,8 +167,9 @@ class Engine final : public CycleControl, private CycleHooks {
   /// What is told of attempts.
   Details& details() { return details_; }
   /// What a pod of this kind would get on each node now, until the next call or decision; for tests and
-  /// debugging.
-  ClassState& evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod);
+  /// debugging. `rows`: see ClassState::update().
+  ClassState& evaluate(const Profile& profile, std::shared_ptr<const api::Pod> pod,
+                       ClassState::Rows rows = ClassState::Rows::all);
   /// Whether an AdmitPlugin would refuse such a pod now, whatever evaluate() says. Absent: none.
   std::optional<Diagnosis> refusal(const Profile& profile, std::shared_ptr<const api::Pod> pod);
 

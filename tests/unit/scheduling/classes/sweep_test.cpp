@@ -429,11 +429,32 @@ class Churn {
     Fakes anew(first_);
     for (const auto& [name, node] : nodes_) anew.engine.put_node(node);
     for (const auto& [name, placed] : placed_) anew.engine.put_pod(placed);
+    if (std::string singly = singly_otherwise(pod); !singly.empty()) return singly;
     const std::string now = said(world, pod), then = said(anew, pod);
     return now == then ? std::string() : fmt::format("{}\ninstead of\n{}", now, then);
   }
 
  private:
+  /// Rows that are judged one by one, before and after all have been; as texts, since verdicts that nobody
+  /// has any more lose their numbers.
+  std::string singly_otherwise(const std::shared_ptr<const api::Pod>& pod) {
+    const auto each = [&](ClassState::Rows rows) {
+      ClassState& state = world.engine.evaluate(world.engine.profiles()[0], pod, rows);
+      std::string all = state.refused() ? "refused" : "";
+      for (Row row = 0; row < world.engine.nodes().rows() && !state.refused(); ++row) {
+        const VerdictId id = state.judge(row);
+        const std::vector<std::string> none;
+        const bool judged = id != kPass && id != kAbsent;
+        all += fmt::format("{} {}; ", judged ? "" : std::to_string(id),
+                           fmt::join(judged ? world.engine.context().verdicts[id].reasons : none, ", "));
+      }
+      return all;
+    };
+    const std::string one = each(ClassState::Rows::some), whole = each(ClassState::Rows::all),
+                      other = each(ClassState::Rows::some);
+    return one == whole && other == whole ? std::string()
+                                          : fmt::format("{} and {} instead of {}", one, other, whole);
+  }
   std::string said(Fakes& in, const std::shared_ptr<const api::Pod>& pod) {
     ClassState& state = in.ask(pod);
     std::string text = fmt::format("{} feasible; ", state.feasible());
