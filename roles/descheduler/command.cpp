@@ -45,6 +45,7 @@ constexpr std::array kOwnFlags = {
          "koordinator-system/koord-descheduler-config."},
     Flag{"node-fit", FlagType::text, "scheduler", "As the descheduler's flag of this name."},
     Flag{"scheduler-config", FlagType::text, "", "As the descheduler's flag of this name."},
+    Flag{"scheduler-feature-gates", FlagType::text, "", "As the descheduler's flag of this name."},
     Flag{"feature-gates", FlagType::text, "", "As the descheduler's flag of this name."},
     Flag{"timeout", FlagType::duration, "2m",
          "How long it reads the cluster before it gives up and says what it waits for."},
@@ -53,7 +54,8 @@ constexpr std::array kOwnFlags = {
 };
 constexpr auto kCommandFlags = join_flags(kOwnFlags, kClusterFlags);
 /// Which the role takes, too.
-constexpr std::array<std::string_view, 3> kPassedOn = {"config", "node-fit", "scheduler-config"};
+constexpr std::array<std::string_view, 4> kPassedOn = {"config", "node-fit", "scheduler-config",
+                                                       "scheduler-feature-gates"};
 
 constexpr std::string_view kHelp =
     "koord deschedule --dry-run: what the descheduler would move now, why, and where to; what it would like "

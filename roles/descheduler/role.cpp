@@ -16,6 +16,7 @@
 #include "framework/node_fit.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/base/feature_gate.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/system.hpp"
 #include "koord/kube/client.hpp"
@@ -24,6 +25,8 @@
 #include "koord/runtime/audit.hpp"
 #include "koord/runtime/leading_role.hpp"
 #include "koord/runtime/write_config.hpp"
+#include "koord/scheduling/config/gates.hpp"
+#include "koord/scheduling/config/kube_gates.hpp"
 #include "options/flags.hpp"
 #include "passes/cluster.hpp"
 #include "passes/passes.hpp"
@@ -71,6 +74,7 @@ class Descheduler final : public runtime::LeadingRole {
                  .metrics = context.metrics,
                  .may_write = [this] { return leading(); },
                  .node_fit = [this](const Snapshot& snapshot) { return node_fit(snapshot); },
+                 .notes = scheduler_ ? scheduler_->notes() : std::vector<std::string>(),
                  .dry_run = config_.dry_run,
                  .nodes = selector_of(config_.node_selector),
                  .limits = {.per_node = limit_of(config_.max_no_of_pods_to_evict_per_node),
@@ -227,7 +231,11 @@ Result<std::unique_ptr<SchedulerModel>> scheduler_to_ask(const runtime::FlagValu
   const std::string& who = flags.get("node-fit");
   if (who != "scheduler" && who != "basic")
     return Error(Code::invalid, fmt::format("--node-fit: \"{}\" is neither scheduler nor basic", who));
-  auto made = SchedulerModel::make(clock, flags.get("scheduler-config"));
+  FeatureGates gates(scheduling::gates());
+  Result<> set = gates.set(flags.get("scheduler-feature-gates"));
+  if (set) set = scheduling::check_gates(gates);
+  if (!set) return std::move(set).error().context("--scheduler-feature-gates");
+  auto made = SchedulerModel::make(clock, flags.get("scheduler-config"), gates);
   if (!made) return std::move(made).error().context("--scheduler-config");
   if (who == "basic") return std::unique_ptr<SchedulerModel>();
   return std::move(*made);

@@ -3,7 +3,7 @@
 // with BasicNodeFit, once with the scheduler's filters, and once more where pods are spread over zones, so
 // that each is taken out when it is asked about; of these also what it costs to bring the cluster into the
 // engine, and to tell it before each pass what a minute changes: all NodeMetrics and a hundredth of the pods.
-// usage: descheduler_bench [NODES [PASSES]]
+// usage: descheduler_bench [NODES [PASSES [basic|scheduler|spread]]]
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -216,7 +216,11 @@ int main(int argc, char** argv) {
       "first, ms | a pass, ms | pods chosen | MiB |\n|---|---|---|---|---|---|---|---|---|---|\n");
   std::fflush(stdout);
   // Each in a process of its own, whose memory is its own.
-  for (const Case which : {Case::basic, Case::scheduler, Case::spread}) {
+  const std::string_view only = argc > 3 ? argv[3] : "";
+  constexpr std::pair<std::string_view, Case> kCases[] = {
+      {"basic", Case::basic}, {"scheduler", Case::scheduler}, {"spread", Case::spread}};
+  for (const auto& [name, which] : kCases) {
+    if (!only.empty() && only != name) continue;
     const pid_t child = ::fork();
     if (child == 0) return measure(nodes, passes, which);
     int status = 0;

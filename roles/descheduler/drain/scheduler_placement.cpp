@@ -48,7 +48,7 @@ std::vector<Symbol> SchedulerPlacement::place(std::span<const PodPtr> pods,
   for (const std::size_t i : largest_first(pods)) {
     scheduling::ClassState* const state = model_.ask(*pods[i]);
     if (state == nullptr || state->feasible() == 0) continue;
-    const std::ptrdiff_t best = best_of(*state, model_.engine().nodes(), order);
+    const std::ptrdiff_t best = best_of(*state, model_.nodes(), order);
     if (best < 0) continue;
     placed[i] = Symbol(order[static_cast<std::size_t>(best)]->view.node->metadata.name);
     without.assume(pods[i], placed[i]);

@@ -15,6 +15,7 @@
 #include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/base/feature_gate.hpp"
 #include "koord/scheduling/config/configuration.hpp"
 #include "koord/scheduling/config/gates.hpp"
 #include "koord/scheduling/config/unserved.hpp"
@@ -61,11 +62,16 @@ SchedulerModel::SchedulerModel() = default;
 SchedulerModel::~SchedulerModel() = default;
 
 Result<std::unique_ptr<SchedulerModel>> SchedulerModel::make(Clock& clock, const std::string& config) {
-  const FeatureGates gates(scheduling::gates());
+  return make(clock, config, FeatureGates(scheduling::gates()));
+}
+
+Result<std::unique_ptr<SchedulerModel>> SchedulerModel::make(Clock& clock, const std::string& config,
+                                                             const FeatureGates& gates) {
   KOORD_TRY(read, scheduling::configuration_to_ask(config, true, scheduling::plugin_table(), gates));
   std::unique_ptr<SchedulerModel> made(new SchedulerModel());
   scheduling::EngineOptions options;
   options.nominate_expected = false;
+  options.foreign_nominations = gates.enabled("CrossSchedulerNomination");
   made->engine_ = std::make_unique<scheduling::Engine>(clock, options);
   auto profiles =
       scheduling::build_profiles(read.config, scheduling::plugin_table(), made->engine_->context(), gates);
@@ -79,8 +85,17 @@ Result<std::unique_ptr<SchedulerModel>> SchedulerModel::make(Clock& clock, const
           fmt::format("plugins of the profile {} that koord does not have yet are left out: {}",
                       profile.scheduler_name, fmt::join(profile.missing, ", ")));
   }
+  std::vector<std::string_view> in_vain;
+  for (const FeatureGates::State& gate : gates.list())
+    if (gate.enabled != gate.gate->enabled && !scheduling::gate_has_effect(*gate.gate))
+      in_vain.push_back(gate.gate->name);
+  if (!in_vain.empty())
+    made->notes_.push_back(fmt::format("feature gates have no effect: {}", fmt::join(in_vain, ", ")));
   made->engine_->set_profiles(std::move(*profiles));
-  made->engine_->set_transforms(scheduling::Transforms());
+  made->engine_->set_transforms(
+      scheduling::Transforms({.priority = gates.enabled("PriorityTransformer"),
+                              .preemption_policy = gates.enabled("PreemptionPolicyTransformer"),
+                              .replace_resources = gates.enabled("ReplaceResourcesTransformer")}));
   return made;
 }
 
@@ -90,9 +105,17 @@ void SchedulerModel::follow(kube::InformerSet& informers, kube::Client& client) 
   for (kube::AnyInformer& informer : followed_) informer.deliver_to(changes_);
 }
 
+scheduling::Engine& SchedulerModel::engine() {
+  out_.reset();
+  return *engine_;
+}
+
+const scheduling::NodeTable& SchedulerModel::nodes() const { return engine_->nodes(); }
+
 /// False: there was nothing more.
 bool SchedulerModel::take(std::size_t most) {
   if (holders_ > 0) return false;
+  out_.reset();
   const std::optional<kube::Batch> batch = changes_.try_next(most);
   if (!batch || batch->changes.empty()) return false;
   ++asked_;
@@ -114,15 +137,29 @@ const scheduling::Profile& SchedulerModel::profile_of(const api::Pod& pod) const
 }
 
 scheduling::ClassState* SchedulerModel::ask(const api::Pod& pod) {
+  out_.reset();
+  return ask(pod, false);
+}
+
+scheduling::ClassState* SchedulerModel::ask_without(const PodPtr& pod) {
+  out_.reset();
+  out_ = std::make_unique<Without>(*this, std::vector<PodPtr>{pod});
+  return ask(*pod, true);
+}
+
+scheduling::ClassState* SchedulerModel::ask(const api::Pod& pod, bool some) {
   ++asked_;
   if (has_unknown_claims(pod)) return nullptr;
   const scheduling::Profile& profile = profile_of(pod);
   const PodPtr made = as_new(pod, profile);
   if (engine_->refusal(profile, made)) return nullptr;
-  return &engine_->evaluate(profile, made);
+  using Rows = scheduling::ClassState::Rows;
+  scheduling::ClassState& state = engine_->evaluate(profile, made, some ? Rows::some : Rows::all);
+  return state.refused() ? nullptr : &state;
 }
 
 SchedulerModel::Without::Without(SchedulerModel& model, std::vector<PodPtr> pods) : model_(model) {
+  model_.out_.reset();
   ++model_.asked_;
   for (PodPtr& pod : pods) {
     const std::size_t before = model_.engine_->pods();

@@ -12,9 +12,14 @@
 #include "koord/kube/delivery.hpp"
 #include "koord/kube/informer.hpp"
 
+namespace koord {
+class FeatureGates;
+}
+
 namespace koord::scheduling {
 class ClassState;
 class Engine;
+class NodeTable;
 struct Profile;
 }  // namespace koord::scheduling
 
@@ -26,7 +31,10 @@ namespace koord::descheduler {
 class SchedulerModel {
  public:
   /// `config`: a file with a KubeSchedulerConfiguration; empty: the shipped profile, for koord-scheduler and
-  /// default-scheduler. Errors name the file and its field.
+  /// default-scheduler. `gates`: the scheduler's. Errors name the file and its field.
+  static Result<std::unique_ptr<SchedulerModel>> make(Clock& clock, const std::string& config,
+                                                      const FeatureGates& gates);
+  /// With the gates as they are by default.
   static Result<std::unique_ptr<SchedulerModel>> make(Clock& clock, const std::string& config);
   ~SchedulerModel();
   SchedulerModel(const SchedulerModel&) = delete;
@@ -43,16 +51,24 @@ class SchedulerModel {
   void catch_up();
   /// For as long as somebody asks who has to see one cluster.
   void hold() { ++holders_; }
-  void release() { --holders_; }
+  void release() {
+    out_.reset();
+    --holders_;
+  }
 
-  /// What is not asked, in sentences for who reads the log: extenders, plugins that koord does not have.
+  /// What is not asked, in sentences for who reads the log or a report: extenders, plugins that koord does
+  /// not have, gates that it does not honour.
   const std::vector<std::string>& notes() const { return notes_; }
-  /// For who brings in objects otherwise, and reads the nodes.
-  scheduling::Engine& engine() { return *engine_; }
+  /// For who brings in objects otherwise. What was taken out is in it again.
+  scheduling::Engine& engine();
+  const scheduling::NodeTable& nodes() const;
   const scheduling::Profile& profile_of(const api::Pod& pod) const;
   /// What a pod like this one would get on each node now. Its own place is still taken. nullptr: none,
   /// whatever the nodes are (its quota is used up, claims of it are not known). Until the next call.
   scheduling::ClassState* ask(const api::Pod& pod);
+  /// The same without the pod, which is out of the cluster until anything else is asked or changed here: for
+  /// verdicts of some nodes, by ClassState::judge() alone.
+  scheduling::ClassState* ask_without(const PodPtr& pod);
   /// Another number: what ask() gave is no longer good.
   std::uint64_t asked() const { return asked_; }
 
@@ -75,6 +91,7 @@ class SchedulerModel {
  private:
   SchedulerModel();
   bool take(std::size_t most);
+  scheduling::ClassState* ask(const api::Pod& pod, bool some);
 
   std::unique_ptr<scheduling::Engine> engine_;
   kube::DeliveryQueue changes_;
@@ -82,6 +99,7 @@ class SchedulerModel {
   std::vector<std::string> notes_;
   std::uint64_t asked_ = 1;
   int holders_ = 0;
+  std::unique_ptr<Without> out_;
 };
 
 }  // namespace koord::descheduler

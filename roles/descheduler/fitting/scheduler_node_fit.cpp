@@ -38,12 +38,11 @@ bool reaches_over_nodes(const api::Pod& pod) {
 struct SchedulerNodeFit::Asked {
   const api::Pod* pod;
   std::string uid, version;
-  Row home;              // its node's
-  bool refused = false;  // whatever the nodes are
-  /// Either while nothing else is asked, of all nodes but its own, or what was said without it.
-  scheduling::ClassState* state = nullptr;
+  Row home;                                 // its node's
+  bool refused = false;                     // whatever the nodes are
+  bool out = false;                         // so its own node is one like the others
+  scheduling::ClassState* state = nullptr;  // of which `asked` says that it is still good
   std::uint64_t asked = 0;
-  std::vector<scheduling::VerdictId> verdicts;  // by row
 
   bool is_of(const api::Pod& other) const {
     return pod == &other && uid == other.metadata.uid && version == other.metadata.resource_version;
@@ -53,7 +52,7 @@ struct SchedulerNodeFit::Asked {
 SchedulerNodeFit::SchedulerNodeFit(SchedulerModel& model, const Snapshot& snapshot)
     : model_(model), snapshot_(snapshot) {
   model_.hold();
-  const scheduling::NodeTable& table = model_.engine().nodes();
+  const scheduling::NodeTable& table = model_.nodes();
   rows_.reserve(snapshot.nodes().size());
   for (const NodeView& node : snapshot.nodes()) rows_.push_back(table.find(node.node->metadata.name));
 }
@@ -63,7 +62,7 @@ SchedulerNodeFit::Row SchedulerNodeFit::row_of(const NodeView& node) {
   const std::span<const NodeView> nodes = snapshot_.nodes();
   const std::less<> before;  // of pointers into several arrays, too
   if (before(&node, nodes.data()) || !before(&node, nodes.data() + nodes.size()))
-    return model_.engine().nodes().find(node.node->metadata.name);
+    return model_.nodes().find(node.node->metadata.name);
   return rows_[static_cast<std::size_t>(&node - nodes.data())];
 }
 
@@ -81,10 +80,10 @@ PodPtr SchedulerNodeFit::known(const api::Pod& pod) const {
 }
 
 void SchedulerNodeFit::ask_without(const api::Pod& pod) {
-  const SchedulerModel::Without without(model_, {known(pod)});
-  asked_->state = model_.ask(pod);
+  asked_->state = model_.ask_without(known(pod));
+  asked_->asked = model_.asked();
+  asked_->out = true;
   asked_->refused = asked_->state == nullptr;
-  if (asked_->state != nullptr) std::exchange(asked_->state, nullptr)->verdicts(asked_->verdicts);
 }
 
 /// What the pod has on its own node concerns no other one, unless a rule reaches over nodes.
@@ -92,7 +91,7 @@ void SchedulerNodeFit::ask(const api::Pod& pod) {
   asked_ = std::make_unique<Asked>(Asked{.pod = &pod,
                                          .uid = pod.metadata.uid,
                                          .version = pod.metadata.resource_version,
-                                         .home = model_.engine().nodes().find(pod.spec.node_name.view())});
+                                         .home = model_.nodes().find(pod.spec.node_name.view())});
   if (!reaches_over_nodes(pod)) {
     asked_->state = model_.ask(pod);
     asked_->asked = model_.asked();
@@ -106,17 +105,15 @@ bool SchedulerNodeFit::fits(const api::Pod& pod, const NodeView& node) {
     ask(pod);
   const Row row = row_of(node);
   if (row == scheduling::kNoRow) return false;
-  if (row == asked_->home && asked_->state != nullptr) ask_without(pod);
-  if (asked_->refused) return false;
-  if (asked_->state != nullptr) return asked_->state->verdict(row) == scheduling::kPass;
-  return row < asked_->verdicts.size() && asked_->verdicts[row] == scheduling::kPass;
+  if (row == asked_->home && !asked_->out) ask_without(pod);
+  return !asked_->refused && asked_->state->judge(row) == scheduling::kPass;
 }
 
 /// Of a pod that has been taken out.
 const NodeView* SchedulerNodeFit::best(const api::Pod& pod, const Snapshot& snapshot) {
   scheduling::ClassState* const state = model_.ask(pod);
   if (state == nullptr || state->feasible() == 0) return nullptr;
-  const scheduling::NodeTable& table = model_.engine().nodes();
+  const scheduling::NodeTable& table = model_.nodes();
   const NodeView* best = nullptr;
   std::int32_t most = 0;
   for (const NodeView& node : snapshot.nodes()) {

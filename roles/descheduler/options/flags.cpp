@@ -23,7 +23,7 @@ constexpr std::string_view kAuditFolder =
     "and "
     "one after it; what cannot be written down is not done. Empty: the newest are in memory, for /audit.";
 
-constexpr std::array<Flag, 4> kMiscFlags = {{
+constexpr std::array<Flag, 5> kMiscFlags = {{
     {"config", FlagType::text, "",
      "A DeschedulerConfiguration. Without it one pass is made, in which nothing is chosen, and "
      "PodMigrationJobs are seen to.",
@@ -40,6 +40,8 @@ constexpr std::array<Flag, 4> kMiscFlags = {{
      "--node-fit=scheduler; "
      "empty: the default profile of koord's scheduler, for koord-scheduler and default-scheduler.",
      0, kMisc},
+    {"scheduler-feature-gates", FlagType::text, "",
+     "The --feature-gates of that scheduler, by which its filters go, too.", 0, kMisc},
 }};
 
 constexpr std::array<Flag, 2> kInsecureFlags = {{

@@ -244,6 +244,7 @@ Task<> Passes::run(SnapshotObjects objects) {
   report.ready_nodes = static_cast<std::int64_t>(running.nodes.size());
   report.pods = static_cast<std::int64_t>(running.snapshot.pods().size());
   report.node_metrics = measured;
+  report.notes = parts_.notes;
   co_await ask_all("deschedule", &Profile::deschedules, &Plugin::deschedule);
   co_await ask_all("balance", &Profile::balances, &Plugin::balance);
   if (parts_.dry_run) look_ahead(report);

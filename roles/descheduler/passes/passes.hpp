@@ -25,6 +25,7 @@ class Passes {
     std::function<bool()> may_write;
     /// Whether pods fit on nodes of that snapshot; it and its nodes outlive the answerer.
     std::function<std::unique_ptr<NodeFit>(const Snapshot&)> node_fit;
+    std::vector<std::string> notes = {};  // what does not count where pods fit, for reports
     bool dry_run = false;
     std::optional<api::Selector> nodes = std::nullopt;  // the configuration's; nothing: all
     PassLimits::Limits limits = {};                     // of a pass, for all profiles together

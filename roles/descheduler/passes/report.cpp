@@ -30,6 +30,7 @@ KOORD_SCHEMA(PassReport, ROW(number).doc("Of this process, from 1."), ROW(began)
              ROW(stay).always().doc("Pods that plugins wanted to go, and that stay."),
              ROW(evicted).doc("The first 500 of those that go."), ROW(refused).doc("And of those that stay."),
              ROW(errors).doc("Plugins that failed."),
+             ROW(notes).doc("What of the scheduler's does not count where pods fit."),
              ROW(changed).doc("Of a dry run: the first 500 nodes that it would change."),
              ROW(spread).doc("Of a dry run: how evenly nodes are used, before and after."));
 KOORD_SCHEMA(PassReports, ROW(passes).doc("The last ten, the newest first."));

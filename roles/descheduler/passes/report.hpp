@@ -59,6 +59,7 @@ struct PassReport {
   std::int64_t gone = 0, stay = 0;            // of those that plugins wanted to go
   std::vector<ReportedPod> evicted, refused;  // the first kListed of each
   std::vector<ReportedError> errors;
+  std::vector<std::string> notes;  // what does not count where pods fit
   // Of a dry run: what the cluster would look like.
   std::vector<ReportedNode> changed;   // by name, the first kListed
   std::vector<ReportedSpread> spread;  // of cpu and memory

@@ -99,6 +99,7 @@ std::string render(const PassReport& report) {
   for (const ReportedError& error : report.errors)
     rows.push_back({error.plugin, plain(error.profile), error.point, plain(error.error)});
   out += table("Plugins that failed:", {"PLUGIN", "PROFILE", "POINT", "ERROR"}, rows);
+  for (const std::string& note : report.notes) out += fmt::format("\nWhere pods fit: {}.\n", plain(note));
   return out;
 }
 

@@ -62,7 +62,8 @@ class WherePodsFit(descheduler_test.World):
 
     def test_flags_that_are_wrong_are_refused_by_name(self):
         for flags, message in ((["--node-fit=best"], '--node-fit: "best" is neither scheduler nor basic'),
-                               (["--scheduler-config=/none"], "--scheduler-config: /none: ")):
+                               (["--scheduler-config=/none"], "--scheduler-config: /none: "),
+                               (["--scheduler-feature-gates=ResizePods=true"], "--scheduler-feature-gates: ")):
             with self.subTest(flags=flags):
                 one = self.start(*flags)
                 self.assertEqual(one.child.wait(20), 2)

@@ -66,6 +66,10 @@ class Round {
     std::ranges::stable_sort(sources, std::greater(), [&](std::size_t i) {
       return node_score(nodes_[i].*side_.usage, nodes_[i].capacity, rules_.weights);
     });
+    left_.clear();
+    for (const std::size_t i : targets)
+      for (std::size_t r = 0; r < room.size(); ++r)
+        left_.push_back((limits_[i].*side_.high)[r] - (nodes_[i].*side_.usage)[r]);
     std::size_t evicted = 0;
     for (const std::size_t source : sources) evicted += co_await relieve(source, targets, room);
     co_return evicted;
@@ -114,17 +118,23 @@ class Round {
     co_return evicted;
   }
 
-  /// On the first that takes it, which has less room from then on.
+  /// On the first that takes it, which has less room from then on. Many are full already when the last pods
+  /// are asked about: what a node really uses costs less to compare than its rules to ask.
   bool has_place(const PodLoad& each, std::span<const std::size_t> targets) {
     if (!each.usage) return false;
+    const Amounts& usage = *each.usage;
+    std::int64_t* left = left_.data();
     for (const std::size_t target : targets) {
-      NodeLoad& node = nodes_[target];
-      if (!mover_.fits(*each.pod, node)) continue;
-      Amounts with = node.*side_.usage;
-      for (std::size_t r = 0; r < with.size(); ++r) with[r] += (*each.usage)[r];
-      if (exceeds(with, limits_[target].*side_.high)) continue;
-      node.*side_.usage = std::move(with);
-      return true;
+      bool enough = true;
+      for (std::size_t r = 0; r < usage.size(); ++r) enough &= usage[r] <= left[r];
+      if (enough && mover_.fits(*each.pod, nodes_[target])) {
+        for (std::size_t r = 0; r < usage.size(); ++r) {
+          left[r] -= usage[r];
+          (nodes_[target].*side_.usage)[r] += usage[r];
+        }
+        return true;
+      }
+      left += usage.size();
     }
     return false;
   }
@@ -135,6 +145,7 @@ class Round {
   MonoTime now_;
   Mover& mover_;
   const Side side_;
+  Amounts left_;  // of each target what it may still take in
 };
 
 std::vector<std::size_t> joined(std::vector<std::size_t> first, std::span<const std::size_t> then) {

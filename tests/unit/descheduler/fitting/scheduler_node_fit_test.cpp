@@ -2,6 +2,8 @@
 // the cluster looks like afterwards.
 #include "fitting/scheduler_node_fit.hpp"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
@@ -14,7 +16,9 @@
 #include "koord/api/types/resource_v1/resource_claim.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
 #include "koord/api/types/sigs_scheduling_v1alpha1/pod_group.hpp"
+#include "koord/base/feature_gate.hpp"
 #include "koord/base/manual_clock.hpp"
+#include "koord/scheduling/config/gates.hpp"
 #include "koord/scheduling/engine/engine.hpp"
 #include "support/tree.hpp"
 #include "unit/descheduler/plugins/rows.hpp"
@@ -27,10 +31,17 @@ using Rows = std::vector<std::string>;
 
 /// Nodes and pods by rows, in a snapshot and in a model.
 struct World {
-  explicit World(const Rows& node_rows, const Rows& pod_rows, const std::string& config = {})
-      : model(SchedulerModel::make(clock, config).value()), snapshot(objects(node_rows, pod_rows)) {
+  explicit World(const Rows& node_rows, const Rows& pod_rows, const std::string& config = {},
+                 std::string_view gates = {})
+      : model(SchedulerModel::make(clock, config, gates_of(gates)).value()),
+        snapshot(objects(node_rows, pod_rows)) {
     for (const NodeView& node : snapshot.nodes()) model->engine().put_node(node.node);
     for (const PodPtr& pod : snapshot.pods()) model->engine().put_pod(pod);
+  }
+  static FeatureGates gates_of(std::string_view said) {
+    FeatureGates gates(scheduling::gates());
+    REQUIRE(gates.set(said).has_value());
+    return gates;
   }
   static SnapshotObjects objects(const Rows& nodes, const Rows& pods) {
     SnapshotObjects all;
@@ -208,19 +219,48 @@ TEST_CASE("a pod with claims goes where their devices can be reached") {
   World world(
       {"a", "b"},
       {"p a {" + asks + R"(,"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"c"}]}})"});
-  const auto claim = [](const std::string& nodes) {
+  const auto claim = [](const Rows& nodes) {
+    std::string terms;
+    for (const std::string& node : nodes)
+      terms += (terms.empty() ? "" : ",") +
+               (R"({"matchFields":[{"key":"metadata.name","operator":"In","values":[")" + node + R"("]}]})");
     return R"({"metadata":{"name":"c","namespace":"default","uid":"c","ownerReferences":[{"apiVersion":"v1",)"
            R"("kind":"Pod","name":"p","uid":"uid-p","controller":true}]},"spec":{"devices":{"requests":[)"
            R"({"name":"r","exactly":{"deviceClassName":"gpu"}}]}},"status":{"allocation":{"devices":{"results":[)"
-           R"({"request":"r","driver":"d","pool":"a","device":"0"}]},"nodeSelector":{"nodeSelectorTerms":[)"
-           R"({"matchFields":[{"key":"metadata.name","operator":"In","values":[)" +
-           nodes + R"(]}]}]}},"reservedFor":[{"resource":"pods","name":"p","uid":"uid-p"}]}})";
+           R"({"request":"r","driver":"d","pool":"a","device":"0"}]},"nodeSelector":{"nodeSelectorTerms":[)" +
+           terms + R"(]}},"reservedFor":[{"resource":"pods","name":"p","uid":"uid-p"}]}})";
   };
-  world.put<api::ResourceClaim>(claim(R"("a")"));
+  world.put<api::ResourceClaim>(claim({"a"}));
   CHECK_FALSE(world.fits("p", "b"));
   CHECK(world.fits("p", "a"));
-  world.put<api::ResourceClaim>(claim(R"("a","b")"));
+  world.put<api::ResourceClaim>(claim({"a", "b"}));
   CHECK(world.fits("p", "b"));
+}
+
+TEST_CASE("a pod that the scheduler refuses whatever the nodes are fits nowhere") {
+  World world({"a", "b"}, {"p a" + kClaim, "q a"});
+  CHECK_FALSE(world.fits("p", "b"));
+  CHECK_FALSE(world.fits("p", "a"));
+  CHECK(world.fits("q", "b"));
+}
+
+TEST_CASE("of many nodes each is told what it is told alone") {
+  Rows nodes, pods = {"p n00 label:app=x" + kSpread, "q n01 label:app=x"};
+  for (int i = 0; i < 100; ++i)
+    nodes.push_back(fmt::format("n{:02} label:zone={}{}", i, i % 3, i % 7 == 0 ? " cpu=100" : ""));
+  pods.push_back("r n02 label:app=x");
+  pods.push_back("s n03 label:app=x cpu=1500");
+  pods.push_back("t n04 label:app=x");  // so p may not go to its zone
+  World world(nodes, pods);
+  SchedulerNodeFit many(*world.model, world.snapshot);
+  for (const std::string_view name : {"p", "q", "r", "s"})
+    for (const NodeView& node : world.snapshot.nodes()) {
+      INFO(name << " on " << node.node->metadata.name);
+      SchedulerNodeFit alone(*world.model, world.snapshot);
+      const bool fits = many.fits(world.pod(name), node);
+      CHECK(fits == alone.fits(world.pod(name), node));
+      if (name == "p") CHECK(fits == (*node.node->metadata.labels.find("zone") != "1"));
+    }
 }
 
 TEST_CASE("what goes in the pass still counts, and so does who was asked about") {
@@ -293,6 +333,23 @@ TEST_CASE("what a configuration has and nobody is asked about is told") {
   CHECK((*SchedulerModel::make(clock, tree / "config"))->notes() ==
         std::vector<std::string>{"the configuration's extenders are not asked"});
   CHECK((*SchedulerModel::make(clock, {}))->notes().empty());
+  CHECK((*SchedulerModel::make(clock, {}, World::gates_of("LazyReservationRestore=true,ResizePod=true")))
+            ->notes() == std::vector<std::string>{"feature gates have no effect: LazyReservationRestore"});
+}
+
+TEST_CASE("filters go by the scheduler's feature gates") {
+  const auto fits = [](std::string_view gates) {
+    World world({"a", "b"}, {"p a cpu=500"}, {}, gates);
+    world.model->engine().put_pod(std::make_shared<const api::Pod>(
+        api::decode<api::Pod>(
+            R"({"metadata":{"name":"n","namespace":"default","uid":"n"},"spec":{"schedulerName":"another",)"
+            R"("priority":10,"containers":[{"name":"c","resources":{"requests":{"cpu":"1900m"}}}]},)"
+            R"("status":{"phase":"Pending","nominatedNodeName":"b"}})")
+            .value()));
+    return world.fits("p", "b");
+  };
+  CHECK(fits(""));
+  CHECK_FALSE(fits("CrossSchedulerNomination=true"));
 }
 
 TEST_CASE("a configuration that cannot be used is refused by file and field") {

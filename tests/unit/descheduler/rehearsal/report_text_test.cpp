@@ -43,6 +43,7 @@ TEST_CASE("a report says who goes, who stays and why, and what changes") {
                     .deviation = 0,
                     .deviation_after = 0}};
   report.errors = {{"main", "PodLifeTime", "deschedule", "out of order"}};
+  report.notes = {"the configuration's extenders are not asked"};
   CHECK(render(report) ==
         "Of 9 pods on 3 nodes (2 ready, 1 with reported usage) the descheduler would move 3 now; 1 that it "
         "wants "
@@ -63,7 +64,8 @@ TEST_CASE("a report says who goes, who stays and why, and what changes") {
         "  cpu       1      90.5%  90.5% -> 70.0%  0.0 -> 0.0\n"
         "\nPlugins that failed:\n"
         "  PLUGIN       PROFILE  POINT       ERROR\n"
-        "  PodLifeTime  main     deschedule  out of order\n");
+        "  PodLifeTime  main     deschedule  out of order\n"
+        "\nWhere pods fit: the configuration's extenders are not asked.\n");
 }
 
 TEST_CASE("a report of nothing, one that was not made, and texts that would write over the terminal") {
