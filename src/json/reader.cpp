@@ -2,6 +2,8 @@
 // time.
 #include "koord/json/reader.hpp"
 
+#include "koord/json/deep_reader.hpp"
+
 #include <fmt/format.h>
 
 #include <bitset>
@@ -37,8 +39,12 @@ void append_utf8(std::string& out, uint32_t code) {
 
 class Reader {
  public:
-  Reader(std::string_view text, Events& events)
-      : text_(text), at_(text.data()), end_(text.data() + text.size()), events_(events) {
+  Reader(std::string_view text, Events& events, int deepest)
+      : text_(text),
+        at_(text.data()),
+        end_(text.data() + text.size()),
+        events_(events),
+        deepest_(static_cast<size_t>(deepest)) {
     if (text.starts_with("\xef\xbb\xbf")) at_ += 3;  // the mark that some editors write
   }
 
@@ -152,7 +158,7 @@ class Reader {
   }
 
   bool enter(bool object) {
-    if (depth_ == kMaxDepth) return fail(fmt::format("nested deeper than {} levels", kMaxDepth));
+    if (depth_ == deepest_) return fail(fmt::format("nested deeper than {} levels", deepest_));
     ++at_;
     object_[depth_++] = object;
     return true;
@@ -281,7 +287,8 @@ class Reader {
   const char* at_;
   const char* const end_;
   Events& events_;
-  std::bitset<kMaxDepth> object_;  // of each open container: whether it is an object
+  const size_t deepest_;
+  std::bitset<kMaxListedDepth> object_;  // of each open container: whether it is an object
   size_t depth_ = 0;
   std::string unescaped_;
   std::string what_;
@@ -289,10 +296,19 @@ class Reader {
 
 }  // namespace
 
-Result<> read(std::string_view text, Events& events) {
+namespace {
+
+Result<> read_up_to(int deepest, std::string_view text, Events& events) {
   if (text.data() == nullptr) text = "";  // pointers are compared below
   (void)events.take_skip();
-  return Reader(text, events).read();
+  return Reader(text, events, deepest).read();
+}
+
+}  // namespace
+
+Result<> read(std::string_view text, Events& events) { return read_up_to(kMaxDepth, text, events); }
+Result<> read_listed(std::string_view text, Events& events) {
+  return read_up_to(kMaxListedDepth, text, events);
 }
 
 }  // namespace koord::json

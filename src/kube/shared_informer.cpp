@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "koord/api/lists/list_decoder.hpp"
+#include "koord/api/lists/object_event.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
@@ -57,12 +60,10 @@ class SharedInformer::PageSink final : public api::ItemSink {
   }
   void end_item(const Error* error) override {
     if (error == nullptr) {
-      informer_.store_.put(std::move(item_));
-      return;
+      informer_.put(std::move(item_));
+    } else {
+      informer_.skip(informer_.type_.meta(item_.get()), *error);
     }
-    ++informer_.status_.skipped;
-    informer_.status_.last_error = error->message();
-    if (informer_.log_) informer_.log_->warn("a malformed object is ignored", kv("error", *error));
   }
 
  private:
@@ -105,7 +106,7 @@ Task<Result<>> SharedInformer::run() {
 Task<bool> SharedInformer::list(ReflectorState::List list) {
   if (list.first) {
     ++status_.lists;
-    store_.begin_replace();
+    begin_replace();
   }
   ListOptions options;
   options.ns = scope_.ns;
@@ -131,7 +132,7 @@ Task<bool> SharedInformer::list(ReflectorState::List list) {
 
 Task<bool> SharedInformer::watch(ReflectorState::Watch watch) {
   ++status_.watches;
-  if (watch.initial_events) store_.begin_replace();
+  if (watch.initial_events) begin_replace();
   WatchOptions options;
   options.ns = scope_.ns;
   options.label_selector = scope_.labels;
@@ -216,7 +217,7 @@ void SharedInformer::drop_partial() {
 bool SharedInformer::take_line(std::string_view line) {
   if (line.empty() || line == "\r") return true;
   std::shared_ptr<void> object = type_.make();
-  const Result<api::WatchLine> event = api::decode_watch_line(line, type_.schema(), object.get());
+  const Result<api::ObjectEvent> event = api::decode_object_event(line, type_.schema(), object.get());
   if (!event) {
     failed(event.error());
     return false;
@@ -225,19 +226,76 @@ bool SharedInformer::take_line(std::string_view line) {
     failed(event->error);
     return false;
   }
+  const api::ObjectMeta& meta = type_.meta(object.get());
+  if (event->malformed && (meta.name.empty() || meta.resource_version.empty())) {
+    // Which object it is, and how far the server is with it, is not known.
+    failed(*event->malformed);
+    return false;
+  }
   ++status_.events;
   recovered();
-  const api::ObjectMeta& meta = type_.meta(object.get());
   const auto effect = state_.on_event(event_type(event->type), meta.resource_version,
                                       event->initial_events_end, clock_.mono());
   if (effect != ReflectorState::Effect::apply) {
     apply_effect(effect);
   } else if (event->type == api::WatchType::deleted) {
-    store_.remove({meta.namespace_.view(), meta.name});
+    remove({meta.namespace_.view(), meta.name});
+  } else if (event->malformed) {
+    skip(meta, *event->malformed);
   } else {
-    store_.put(std::move(object));
+    put(std::move(object));
   }
   return true;
+}
+
+void SharedInformer::begin_replace() {
+  ++replacement_;
+  nameless_now_ = 0;
+  store_.begin_replace();
+}
+
+void SharedInformer::end_replace() {
+  std::erase_if(malformed_, [&](const auto& each) { return each.second != replacement_; });
+  nameless_ = nameless_now_;
+  store_.end_replace();
+}
+
+void SharedInformer::put(Object object) {
+  if (!malformed_.empty()) {
+    const api::ObjectMeta& meta = type_.meta(object.get());
+    malformed_.erase({meta.namespace_.str(), meta.name});
+  }
+  store_.put(std::move(object));
+}
+
+void SharedInformer::remove(const KeyView& key) {
+  if (!malformed_.empty()) malformed_.erase({std::string(key.ns), std::string(key.name)});
+  store_.remove(key);
+}
+
+/// What protects something must not go because somebody has written nonsense into it, nor must what somebody
+/// takes up become free: what was known of the object stays until it can be read again or is gone.
+void SharedInformer::skip(const api::ObjectMeta& meta, const Error& error) {
+  status_.last_error = error.message();
+  if (meta.name.empty()) {
+    ++nameless_now_;
+    if (log_) log_->warn("a malformed object is ignored", kv("error", error));
+    return;
+  }
+  const KeyView key{meta.namespace_.view(), meta.name};
+  malformed_.insert_or_assign({std::string(key.ns), meta.name}, replacement_);
+  const Object* const known = store_.find(key);
+  const bool stays = known != nullptr && (meta.uid.empty() || type_.meta(known->get()).uid == meta.uid);
+  if (stays) {
+    store_.put(Object(*known));  // as if it had been told again, for a replacement that is under way
+  } else if (known != nullptr) {
+    store_.remove(key);  // another one has its name
+  }
+  if (log_)
+    log_->warn(stays ? "a malformed object is ignored, what was known of it stays in effect"
+                     : "a malformed object is ignored",
+               kv("namespace", key.ns), kv("name", key.name), kv("version", meta.resource_version),
+               kv("error", error));
 }
 
 void SharedInformer::apply_effect(ReflectorState::Effect effect) {
@@ -246,11 +304,11 @@ void SharedInformer::apply_effect(ReflectorState::Effect effect) {
     undefined_ = false;
     listed_.set();
   } else if (effect == ReflectorState::Effect::empty) {
-    store_.begin_replace();  // what an unfinished one had is forgotten
+    begin_replace();  // what an unfinished one had is forgotten
   } else {
     return;
   }
-  store_.end_replace();
+  end_replace();
   if (log_) log_->v(2, "complete", kv("objects", store_.size()));
   synced_.set();
   for (Listener& listener : listeners_) listener.queue->source_synced(listener.source);
@@ -321,6 +379,7 @@ InformerStatus SharedInformer::status() const {
   InformerStatus status = status_;
   if (opened_ && clock_.mono() - *opened_ >= kShortestStream) status.failing_since.reset();
   status.objects = store_.size();
+  status.skipped = malformed_.size() + std::max(nameless_, nameless_now_);
   status.synced = state_.synced();
   status.resource_version = state_.resource_version();
   return status;

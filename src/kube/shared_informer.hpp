@@ -2,6 +2,8 @@
 #pragma once
 
 #include <list>
+#include <map>
+#include <utility>
 
 #include "koord/kube/client.hpp"
 #include "reflector_state.hpp"
@@ -62,6 +64,11 @@ class SharedInformer {
   // False: the watch is over, and the state knows why.
   bool take_line(std::string_view line);
   bool take_lines(std::string_view bytes);
+  void begin_replace();
+  void end_replace();
+  void put(Object object);
+  void remove(const KeyView& key);
+  void skip(const api::ObjectMeta& meta, const Error& error);
   // False: the line is too long.
   bool keep_partial(std::string_view bytes);
   void drop_partial();
@@ -84,6 +91,11 @@ class SharedInformer {
   std::list<Listener> listeners_;
   std::string partial_;  // a line whose end has not come yet
   InformerStatus status_;
+  /// Of what cannot be decoded: by name, with the number of the replacement that has seen it last; and items
+  /// of lists whose names cannot be read either, in the last whole list and in the one that is being read.
+  std::map<std::pair<std::string, std::string>, std::uint32_t> malformed_;
+  std::uint32_t replacement_ = 0;
+  std::size_t nameless_ = 0, nameless_now_ = 0;
   bool undefined_ = false;
   MonoTime told_{};  // of the error in status_
   /// Since when a stream is open that has not told anything yet; what fails at once was no recovery.

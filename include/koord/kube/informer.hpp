@@ -34,7 +34,7 @@ struct InformerStatus {
   std::string resource_version;
   std::uint64_t lists = 0, watches = 0, events = 0, failures = 0;
   std::uint64_t expired = 0;  // times that the server no longer knew where a watch should go on (410)
-  std::uint64_t skipped = 0;  // objects that could not be decoded and are missing here
+  std::uint64_t skipped = 0;  // that cannot be decoded now: what was known of them stays, or nothing
   std::string last_error;     // empty while all is well
   /// Since when the server has not told of what changes; nothing while it does, and where it does not serve
   /// the kind, which counts as empty (see AnyInformer::synced()).

@@ -1,6 +1,8 @@
 #include "koord/api/lists/list_decoder.hpp"
 
 #include "../schema/object_decoder.hpp"
+#include "koord/api/lists/object_event.hpp"
+#include "koord/json/deep_reader.hpp"
 
 namespace koord::api {
 namespace {
@@ -180,7 +182,7 @@ bool ends_initial_events(const Schema& schema, const void* object) {
 }
 
 Result<> read_envelope(std::string_view json, Envelope& envelope) {
-  KOORD_CHECK(json::read(json, envelope));
+  KOORD_CHECK(json::read_listed(json, envelope));
   if (!envelope.seen()) return envelope.stop_error();
   return {};
 }
@@ -195,7 +197,7 @@ Result<ListMeta> decode_list(std::string_view json, const Schema& item, ItemSink
   return std::move(reader.meta);
 }
 
-Result<WatchLine> decode_watch_line(std::string_view json, const Schema& schema, void* object) {
+Result<ObjectEvent> decode_object_event(std::string_view json, const Schema& schema, void* object) {
   WatchReader reader(schema, object, {});
   KOORD_CHECK(read_envelope(json, reader));
   if (reader.object_skipped && !reader.type.empty()) {
@@ -207,12 +209,20 @@ Result<WatchLine> decode_watch_line(std::string_view json, const Schema& schema,
   const auto type = watch_type(reader.type);
   if (!type) return Error(Code::parse, "watch event: unknown type \"" + reader.type + "\"");
   if (!reader.object_seen) return Error(Code::parse, "watch event: no object");
-  if (reader.error) return *reader.error;
-  WatchLine line;
+  ObjectEvent line;
   line.type = *type;
+  if (reader.error && (line.type == WatchType::bookmark || line.type == WatchType::error))
+    return *reader.error;
+  line.malformed = std::move(reader.error);
   if (line.type == WatchType::error) line.error = to_error(reader.status);
   if (line.type == WatchType::bookmark) line.initial_events_end = ends_initial_events(schema, object);
   return line;
+}
+
+Result<WatchLine> decode_watch_line(std::string_view json, const Schema& schema, void* object) {
+  KOORD_TRY(event, decode_object_event(json, schema, object));
+  if (event.malformed) return *std::move(event.malformed);
+  return static_cast<WatchLine&&>(std::move(event));
 }
 
 }  // namespace koord::api

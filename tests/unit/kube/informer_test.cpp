@@ -6,111 +6,11 @@
 
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/core_v1/node.hpp"
-#include "koord/api/types/core_v1/pod.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/base/log.hpp"
-#include "koord/kube/client.hpp"
-#include "support/fake_transport.hpp"
-#include "support/run_task.hpp"
+#include "unit/kube/informer_rig.hpp"
 
-using namespace koord;
-using namespace koord::kube;
-using namespace std::chrono_literals;
-using api::Pod;
-
-namespace {
-
-std::string pod_json(std::string name, int rv, std::string node = "", std::string labels = "{}") {
-  return R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":")" + name +
-         R"(","namespace":"ns","uid":"u","resourceVersion":")" + std::to_string(rv) + R"(","labels":)" +
-         labels + R"(},"spec":{"nodeName":")" + node + R"("}})";
-}
-std::string line(std::string type, std::string object) {
-  return R"({"type":")" + type + R"(","object":)" + object + "}\n";
-}
-std::string bookmark(int rv, bool end, std::string kind = "Pod") {
-  return line("BOOKMARK", R"({"kind":")" + kind + R"(","apiVersion":"v1","metadata":{"resourceVersion":")" +
-                              std::to_string(rv) +
-                              (end ? R"(","annotations":{"k8s.io/initial-events-end":"true"}}})" : R"("}})"));
-}
-std::string list_json(int rv, std::vector<std::string> pods, std::string more = "") {
-  std::string items;
-  for (const std::string& pod : pods) items += (items.empty() ? "" : ",") + pod;
-  return R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":")" + std::to_string(rv) +
-         R"(","continue":")" + more + R"("},"items":[)" + items + "]}";
-}
-
-bool is_watch(const net::Request& request) { return request.target.find("watch=") != std::string::npos; }
-bool has(const net::Request& request, std::string_view text) {
-  return request.target.find(text) != std::string::npos;
-}
-
-struct World {
-  test::Loop loop;
-  test::FakeTransport server{loop.clock};
-  Client client{server, loop.clock, {.max_retries = 0}};
-  CapturedLog log;
-  InformerSet set{loop.executor(), loop.clock, Logger(log, loop.clock, 2)};
-  DeliveryQueue queue;
-  bool refuses = false;
-  bool watch_list = true;
-  std::vector<std::string> pages{list_json(50, {})};  // by number, as lists ask for them
-  std::size_t page = 0;
-
-  World() {
-    server.answer = [this](const net::Request& request) -> Result<net::Response> {
-      if (refuses) return Error(Code::unavailable, "connection refused");
-      if (!is_watch(request)) return test::json_response(200, pages.at(page++ % pages.size()));
-      if (!watch_list && has(request, "sendInitialEvents")) return test::status_response(422, "Invalid");
-      return test::json_response(200, "");
-    };
-  }
-  ~World() { test::run_task(loop, set.stop()); }
-
-  test::FakeBody& body() {
-    REQUIRE_FALSE(server.bodies.empty());
-    return *server.bodies.back();
-  }
-  void feed(std::string text) {
-    body().feed(std::move(text));
-    loop.settle();
-  }
-  /// Lets backoffs pass until another watch is open.
-  void reconnect() {
-    const std::size_t before = server.bodies.size();
-    for (int i = 0; i < 200 && server.bodies.size() == before; ++i) loop.advance(500ms);
-    REQUIRE(server.bodies.size() > before);
-  }
-  /// In steps, as a chain of timers needs it.
-  void pass(nanoseconds time) {
-    for (; time > 0s; time -= 100ms) loop.advance(100ms);
-  }
-  std::string changes() {
-    std::string text;
-    while (auto batch = queue.try_next()) {
-      for (const Change& change : batch->changes) {
-        text += !change.before ? "+" : !change.after ? "-" : "~";
-        text += change.type->meta((change.after ? change.after : change.before).get()).name + " ";
-      }
-    }
-    return text;
-  }
-  const net::Request& last() const { return server.requests.back(); }
-};
-
-struct Synced : World {
-  Informer<Pod> pods = set.informer<Pod>(client);
-  Synced() {
-    pods.deliver_to(queue);
-    set.start();
-    loop.settle();
-    feed(line("ADDED", pod_json("a", 1)) + line("ADDED", pod_json("b", 2)) + bookmark(10, true));
-    REQUIRE(pods.synced());
-    REQUIRE(changes() == "+a +b ");
-  }
-};
-
-}  // namespace
+namespace koord::kube::test {
 
 TEST_CASE("a watch-list fills the store and tells the queue") {
   World w;
@@ -223,19 +123,6 @@ TEST_CASE("lines without an end are bounded together; who reads usual ones does 
   CHECK(failed[3] == '.');
 }
 
-TEST_CASE("an object of 400,000 brackets is skipped, and what is around it is here") {
-  const std::string deep =
-      R"({"metadata":{"name":"d","namespace":"ns","resourceVersion":"12"},"spec":{"affinity":)" +
-      std::string(400'000, '[') + "}}";
-  Synced w;
-  w.feed(line("ADDED", pod_json("c", 11)) + line("ADDED", deep));
-  CHECK(w.changes() == "+c ");
-  CHECK_FALSE(w.pods.status().last_error.empty());
-  w.reconnect();
-  w.feed(line("ADDED", pod_json("e", 13)));
-  CHECK(w.changes() == "+e ");
-}
-
 TEST_CASE("a watch that breaks resumes without loss and without a list") {
   const int how = GENERATE(0, 1, 2, 3);
   CAPTURE(how);
@@ -269,7 +156,7 @@ TEST_CASE("410 relists, and what vanished meanwhile is told as deleted") {
     auto usual = w.server.answer;
     w.server.answer = [&w, usual](const net::Request&) {
       w.server.answer = usual;
-      return test::status_response(410, "Expired");
+      return koord::test::status_response(410, "Expired");
     };
     w.body().cut();
   }
@@ -314,7 +201,7 @@ TEST_CASE("429 waits as long as the server says") {
   Synced w;
   auto usual = w.server.answer;
   w.server.answer = [](const net::Request&) {
-    auto response = test::status_response(429, "TooManyRequests");
+    auto response = koord::test::status_response(429, "TooManyRequests");
     response.headers.add("Retry-After", "30");
     return response;
   };
@@ -326,20 +213,6 @@ TEST_CASE("429 waits as long as the server says") {
   CHECK(w.server.requests.size() == asked);
   w.pass(5s);
   CHECK(w.server.requests.size() == asked + 1);
-}
-
-TEST_CASE("an item of the wrong form is skipped and counted, the others are here") {
-  World w;
-  w.watch_list = false;
-  w.pages = {
-      list_json(50, {pod_json("a", 1), R"({"metadata":{"name":"bad","resourceVersion":"2"},"spec":[7]})",
-                     pod_json("c", 3)})};
-  auto pods = w.set.informer<Pod>(w.client);
-  w.set.start();
-  w.loop.settle();
-  CHECK(pods.synced());
-  CHECK(pods.size() == 2);
-  CHECK(pods.status().skipped == 1);
 }
 
 TEST_CASE("a page that is no list, or cut short, is asked for again") {
@@ -372,7 +245,7 @@ TEST_CASE("informers of one kind and scope are one, narrow ones read from wide o
   w.loop.settle();
   REQUIRE(w.server.bodies.size() == 2);
   const bool first_is_wide = !has(w.server.requests[0], "fieldSelector");
-  test::FakeBody& all = *w.server.bodies[first_is_wide ? 0 : 1];
+  koord::test::FakeBody& all = *w.server.bodies[first_is_wide ? 0 : 1];
   CHECK(has(w.server.requests[first_is_wide ? 1 : 0], "fieldSelector=spec.nodeName%3Dn1"));
   all.feed(line("ADDED", pod_json("a", 1, "n1")) + line("ADDED", pod_json("b", 2, "n2", R"({"app":"x"})")) +
            bookmark(10, true));
@@ -435,7 +308,7 @@ TEST_CASE("nodes and pods feed one queue") {
     auto synced = co_await set.wait_synced();
     co_return synced.has_value();
   };
-  CHECK(test::run_task(w.loop, all(w.set)));
+  CHECK(koord::test::run_task(w.loop, all(w.set)));
 }
 
 TEST_CASE("a queue that goes away is forgotten, one that outlives the informers is too") {
@@ -515,7 +388,7 @@ TEST_CASE("a kind without a definition counts as empty, and is followed when its
 TEST_CASE("who lacks the right to follow a kind is told what to do") {
   World w;
   auto pods = w.set.informer<Pod>(w.client);
-  w.server.answer = [](const net::Request&) { return test::status_response(403, "Forbidden"); };
+  w.server.answer = [](const net::Request&) { return koord::test::status_response(403, "Forbidden"); };
   w.set.start();
   w.loop.settle();
   const std::string said =
@@ -548,3 +421,5 @@ TEST_CASE("failures are logged, with the informer's name") {
   w.feed("nonsense\n");
   CHECK(w.log.count(LogLevel::warn) == warnings + 1);
 }
+
+}  // namespace koord::kube::test

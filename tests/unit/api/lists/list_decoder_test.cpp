@@ -1,8 +1,11 @@
 // Lists and watch lines.
 #include "koord/api/lists/list_decoder.hpp"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
+#include "koord/api/lists/object_event.hpp"
 #include "koord/api/types/core_v1/namespace.hpp"
 
 using namespace koord;
@@ -158,6 +161,28 @@ TEST_CASE("bad watch lines") {
   }
   const std::string line = R"({"type":"ADDED","object":{"metadata":{"name":"a"}}})";
   for (size_t n = 0; n < line.size(); ++n) CHECK(decode_watch_line<Namespace>(line.substr(0, n)).has_error());
+}
+
+TEST_CASE("of an object with a value of the wrong type it is known which one it is") {
+  for (const char* type : {"ADDED", "MODIFIED", "DELETED"}) {
+    Namespace object;
+    const auto event = decode_object_event(
+        fmt::format(R"({{"type":"{}","object":{{"metadata":{{"name":"a","uid":"u","resourceVersion":"7"}},)"
+                    R"("status":7}}}})",
+                    type),
+        schema<Namespace>(), &object);
+    REQUIRE(event.has_value());
+    REQUIRE(event->malformed);
+    CHECK(event->malformed->message() == ".object.status: expected an object, got a number");
+    CHECK(object.metadata.name == "a");
+    CHECK(object.metadata.uid == "u");
+    CHECK(object.metadata.resource_version == "7");
+  }
+  Namespace object;
+  CHECK(decode_object_event(R"({"type":"BOOKMARK","object":{"metadata":7}})", schema<Namespace>(), &object)
+            .has_error());
+  CHECK(decode_object_event(R"({"type":"ERROR","object":{"code":"x"}})", schema<Namespace>(), &object)
+            .has_error());
 }
 
 TEST_CASE("a Status becomes the error that it means") {
