@@ -34,11 +34,13 @@ KOORD_SCHEMA(DrainNodeGroupSpec,
              ROW(execution_policy).doc("How fast."), ROW(termination_policy).doc("How many nodes."));
 KOORD_SCHEMA(DrainNodeGroupStatus,
              ROW(phase).doc("Pending, Planning, Waiting, Running, Succeeded, Failed or Aborted."),
-             ROW(total_count).doc("Nodes that have been looked at."),
-             ROW(unavailable_count).doc("Those of them whose pods have nowhere to go."),
-             ROW(available_count).doc("The others."), ROW(running_count).doc("Those that are being drained."),
-             ROW(succeeded_count).doc("Those that are drained."),
-             ROW(failed_count).doc("Those that could not be."), ROW(conditions).doc("The phases so far."));
+             ROW(total_count).default_json("0").doc("Nodes that have been looked at."),
+             ROW(unavailable_count).default_json("0").doc("Those of them whose pods have nowhere to go."),
+             ROW(available_count).default_json("0").doc("The others."),
+             ROW(running_count).default_json("0").doc("Those that are being drained."),
+             ROW(succeeded_count).default_json("0").doc("Those that are drained."),
+             ROW(failed_count).default_json("0").doc("Those that could not be."),
+             ROW(conditions).doc("The phases so far."));
 KOORD_OBJECT(DrainNodeGroup,
              Kind("scheduling.koordinator.sh/v1alpha1", "DrainNodeGroup", "drainnodegroups")
                  .cluster_scoped()
