@@ -3,6 +3,10 @@
 passes, with the same things happening around them, come to the same phases, conditions, Reservations and pods; and of many jobs the
 same ones are let go on. What differs and why stands in `LISTED`. Needs the original's program; no part of CI.
 
+The original's events have no sink, so nothing is known of them. One that is built with this line behind record.NewBroadcaster() of its
+cmd/koord-descheduler/app/server.go has, and then events are compared, too (typedcorev1 is k8s.io/client-go/kubernetes/typed/core/v1):
+broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: cc.Client.CoreV1().Events("")})
+
 usage: compare_migration_test.py [TEST...]       KOORDINATOR_BIN names the folder with `koord-descheduler` and `crds/`
 """
 import collections
@@ -50,6 +54,18 @@ LISTED = [
      lambda play, path, *_: play == "is-too-late" and re.search(r"/status/(conditions|status)", path)),
 ]
 
+# The same of events. (play, whose they are alone, type, reason, message): whether that is it.
+LISTED_EVENTS = [
+    ("what the original waits for it sees each three seconds, or not at all",
+     lambda play, side, kind, reason, _: side == "koord" and reason in ("WaitForPodBindReservation", "WaitForBoundPodReady")),
+    ("a job without a Reservation tells of its end, too",
+     lambda play, side, kind, reason, message: side == "koord" and reason == "Complete" and message.endswith("has been evicted")),
+    ("a refusal is told as the API server says it, without the program's own words around it",
+     lambda play, side, kind, reason, message: reason == "Evicting" and kind == "Warning" and play == "is-kept-by-a-budget" and
+     message.startswith("Failed evict Pod ") and message.endswith("Cannot evict pod as it would violate the pod's disruption budget.")),
+]
+EVENTS = "/api/v1/namespaces/default/events"
+
 
 def leaves(value, path=""):
     if isinstance(value, (dict, list)) and value:
@@ -64,6 +80,11 @@ def differences(play, theirs, ours):
     found = [(path, theirs.get(path), ours.get(path)) for path in sorted(theirs.keys() | ours.keys()) if theirs.get(path) != ours.get(path)]
     return [f"{play}: {path}: the original {theirs!r}, koord {ours!r}" for path, theirs, ours in found
             if not any(is_it(play, path, theirs, ours) for _, is_it in LISTED)]
+
+
+def different_events(play, theirs, ours):
+    return [f"{play}: only {side} tells {event}" for side, events in (("the original", theirs - ours), ("koord", ours - theirs))
+            for event in sorted(events) if not any(is_it(play, side, *event[1:]) for _, is_it in LISTED_EVENTS)]
 
 
 def world_of_plays():
@@ -105,7 +126,7 @@ class TheControllers(unittest.TestCase):
 
     def clear(self):
         connection = self.api.connect()
-        for path in (JOBS, RESERVATIONS, plays.BUDGETS):
+        for path in (JOBS, RESERVATIONS, plays.BUDGETS, EVENTS):
             connection.request("DELETE", path)
         descheduler_world.clear(self.api, SPACES)
 
@@ -119,8 +140,20 @@ class TheControllers(unittest.TestCase):
                 found[side] = act(process)
         return found
 
+    def events(self, process, names):
+        """{play: {(kind, type, reason, message)}} of what the descheduler tells of its job and pod."""
+        def look():
+            told = {name: set() for name in names}
+            for event in self.api.list(EVENTS):
+                about, by = event["involvedObject"], event.get("source", {}).get("component") or event.get("reportingComponent")
+                name = about["name"] if about["kind"] == "PodMigrationJob" else about["name"].removesuffix("-0")
+                if by == "koord-descheduler" and name in told:
+                    told[name].add((about["kind"], event["type"], event["reason"], UID.sub("uid", event["message"])))
+            return told
+        return schedulers.settled(look, 3) if process.alive() else None
+
     def test_plays(self):
-        errors, wanted = [], [name for name in PLAYS if name in os.environ.get("PLAYS", name)]
+        errors, told, wanted = [], {}, [name for name in PLAYS if name in os.environ.get("PLAYS", name)]
 
         def act(process):
             found = {name: Play(self.api, name) for name in wanted}
@@ -138,11 +171,20 @@ class TheControllers(unittest.TestCase):
                 thread.join()
             if errors:
                 errors.append(process.output()[-3000:])
+            told[process.side] = self.events(process, wanted)
             return {name: play.notes for name, play in found.items()}
 
         found = self.on_each_side(world_of_plays, act, evictor_args=ARGS, interval="1h")
         self.assertFalse(errors, "\n".join(errors))
         wrong = [line for name in wanted for line in differences(name, found["original"][name], found["koord"][name])]
+        self.assertFalse(wrong, "\n" + "\n".join(wrong))
+        for name in wanted:
+            self.assertTrue(told["koord"][name], name)
+        self.met["plays"] = len(wanted)
+        if not any(told["original"].values()):
+            return
+        self.met["events"] = sum(map(len, told["original"].values()))
+        wrong = [line for name in wanted for line in different_events(name, told["original"][name], told["koord"][name])]
         self.assertFalse(wrong, "\n" + "\n".join(wrong))
 
     def jobs_at_rest(self):

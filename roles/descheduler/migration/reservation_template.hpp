@@ -8,11 +8,9 @@
 #include "koord/api/types/scheduling_v1alpha1/pod_migration_job.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/result.hpp"
+#include "migration/jobs/made_by.hpp"
 
 namespace koord::descheduler::migration {
-
-inline constexpr std::string_view kCreatedByLabel = "app.kubernetes.io/created-by";
-inline constexpr std::string_view kCreator = "koord-descheduler";
 
 /// The job's spec.reservationOptions.template with what it leaves open: named like the job's UID, for a pod
 /// like `pod` (the whole document, as the API server has it) on any node but its own and `away`, owned by the

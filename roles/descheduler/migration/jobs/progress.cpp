@@ -9,6 +9,7 @@
 #include "koord/base/text.hpp"
 #include "migration/jobs/check.hpp"
 #include "migration/jobs/conditions.hpp"
+#include "migration/jobs/made_by.hpp"
 #include "migration/jobs/turns.hpp"
 
 namespace koord::descheduler::migration {
@@ -168,10 +169,13 @@ class Look {
                                                     quote(fmt::format("{}/{}", ns.view(), name))));
     }
     const api::Reservation& reservation = *scene_.reservation;
-    if (!holds("ReservationCreated"))
-      return reach("ReservationCreated", true, {}, {},
-                   JobEvent{false, "ReservationCreated",
-                            fmt::format("Successfully create Reservation {}", quote(name))});
+    if (!holds("ReservationCreated")) {
+      std::optional<JobEvent> created;  // of one that a user has made nobody is told so
+      if (api::value_or(reservation.metadata.labels, kCreatedByLabel) == kCreator)
+        created = {false, "ReservationCreated",
+                   fmt::format("Successfully create Reservation {}", quote(name))};
+      return reach("ReservationCreated", true, {}, {}, std::move(created));
+    }
     const std::string_view phase = reservation.status.phase.view();
     const auto* unschedulable = reservation_condition(reservation, "Scheduled", "Unschedulable");
     if (unschedulable && !holds("ReservationScheduled")) {

@@ -11,6 +11,7 @@
 #include "koord/api/koordinator/migration.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "migration/jobs/conditions.hpp"
+#include "migration/jobs/made_by.hpp"
 
 namespace koord::descheduler::migration::test {
 namespace {
@@ -64,6 +65,7 @@ struct Cluster {
     if (next.act == Act::kPinPod) job->spec.pod_ref->uid = pod->metadata.uid;
     if (next.act == Act::kCreateReservation) {
       reservation.emplace().metadata.name = "r";
+      reservation->metadata.labels[kCreatedByLabel] = Symbol(kCreator);
       reservation->spec.owners.emplace_back().controller.ensure().owner.uid = "set";
       job->spec.reservation_options.ensure().reservation_ref.ensure().name = "r";
     }
@@ -167,6 +169,16 @@ TEST_CASE("a migration with a reservation, each step by a process that knows not
   CHECK(conditions ==
         "ReservationCreated=True ReservationScheduled=True Eviction=True PodBoundReservation=True "
         "ReservationBound=True BoundPodReady=True ");
+}
+
+TEST_CASE("nobody is told that a user's Reservation was created") {
+  Cluster c;
+  c.reservation.emplace().metadata.name = "r";
+  c.reservation->spec.owners.emplace_back().controller.ensure().owner.uid = "set";
+  c.job->spec.reservation_options.ensure().reservation_ref.ensure().name = "r";
+  c.run();
+  CHECK(c.says() == "Running|ReservationCreated||");
+  CHECK(c.events.empty());
 }
 
 TEST_CASE("a pod that is evicted directly") {
