@@ -270,7 +270,7 @@ Task<Result<Response>> Calls::update(Request request, std::string reference) {
 
 Task<Result<Response>> Calls::remove(Request request, std::string reference) {
   std::string id = reference;
-  if (!parts_.store.pod(id) && !parts_.store.container(id) && reference.size() < 64)
+  if (!parts_.store.pod(id) && !parts_.store.container(id) && !is_id(reference))
     if (auto found = co_await parts_.daemon.find(reference)) id = std::move(found->id);
   KOORD_CO_TRY(response, co_await parts_.daemon.forward(std::move(request), kPatience));
   if (succeeded(response) || response.status == 404) {

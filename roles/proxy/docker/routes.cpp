@@ -53,6 +53,11 @@ Route route_of(std::string_view method, std::string_view path) {
   return {};
 }
 
+bool is_id(std::string_view text) {
+  return text.size() == 64 &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
 bool is_reference(std::string_view text) {
   return !text.empty() && text.size() <= kLongest &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) {

@@ -17,6 +17,8 @@ struct Route {
 /// `path` without escapes and query: "/containers/ID/start", with "/v1.40" before it or without.
 Route route_of(std::string_view method, std::string_view path);
 
+/// Whether it is a whole id: 64 digits of hexadecimal.
+bool is_id(std::string_view text);
 /// Whether docker can have a container of that name: letters, digits, "_.-", 256 at most.
 bool is_reference(std::string_view text);
 

@@ -132,6 +132,18 @@ TEST_CASE("who does not read is waited for, and gets it all") {
   }
 }
 
+TEST_CASE("a server need not change the protocol: its answer is one like any other") {
+  RelayBench bench;
+  auto client = bench.connect();
+  bench.send(client, kWays[0].request);
+  auto behind = bench.accept();
+  bench.send(*behind, "HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\nno");
+  CHECK(bench.text(client) == "HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\nno");
+  bench.send(client, "POST /own HTTP/1.1\r\nHost: h\r\n\r\n");
+  CHECK(bench.text(client).ends_with("own "));
+  CHECK(bench.relay.counts().taken_over == 0);
+}
+
 TEST_CASE("who did not ask for it is not taken over") {
   RelayBench bench;
   auto client = bench.connect();

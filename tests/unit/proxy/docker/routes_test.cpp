@@ -58,5 +58,12 @@ TEST_CASE("routes") {
   }
 }
 
+TEST_CASE("a whole id is told from a name") {
+  CHECK(is_id(std::string(60, '0') + "afAF"));
+  CHECK_FALSE(is_id(std::string(63, '0')));
+  CHECK_FALSE(is_id(std::string(65, '0')));
+  CHECK_FALSE(is_id("k8s_main_web-0_default_0c0a5e6e-0000-4000-8000-000000000000_0_abc"));
+}
+
 }  // namespace
 }  // namespace koord::proxy::docker
