@@ -67,8 +67,9 @@ def prove_same_bytes(stage, socket):
     asked = [("Version", api.VersionRequest(version="0.1.0")), ("RuntimeConfig", api.RuntimeConfigRequest()),
              ("ListPodSandbox", api.ListPodSandboxRequest(filter={"id": pod.id})),
              ("PodSandboxStatus", api.PodSandboxStatusRequest(pod_sandbox_id="nobody")),
-             ("ListContainers", api.ListContainersRequest(filter={"pod_sandbox_id": pod.id})),
-             ("ListImages", api.ListImagesRequest()), ("StartContainer", api.StartContainerRequest(container_id="nobody")),
+             ("ListContainers", api.ListContainersRequest(filter={"id": created})),  # of several it changes their order
+             ("ImageStatus", api.ImageStatusRequest(image={"image": stage.place["image"]}, verbose=True)),
+             ("StartContainer", api.StartContainerRequest(container_id="nobody")),
              ("StartContainer", api.StartContainerRequest(container_id=running)),
              ("ContainerStatus", api.ContainerStatusRequest(container_id=created)),
              ("ContainerStatus", api.ContainerStatusRequest(container_id="nobody")),
