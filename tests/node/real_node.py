@@ -58,6 +58,7 @@ class RealNode(Stage):
     """`version`: of containerd, None for the machine's own; `config` stands above the kubelet's configuration."""
     name = NAME
     drop_in = None  # of containerd, for who wants one
+    kubelet_flags = ()
 
     def __init__(self, version=None, **config):  # the stage itself is made on entering
         self.version, self.config = version, config
@@ -124,9 +125,8 @@ class RealNode(Stage):
     # -- containerd and kubelet
 
     def start_containerd(self):
-        """A test that stands something between overrides it, and sets `endpoint`."""
         self.containerd = Containerd(self, self.version, drop_in=self.drop_in)
-        self.socket = self.endpoint = self.containerd.socket
+        self.socket = self.containerd.socket
         self.containerd.start()
         self.containerd.add_pause()
         self.add_image(IMAGE, ["/bin/busybox", "sh", "-c"], {})
@@ -147,7 +147,7 @@ class RealNode(Stage):
             "readOnlyPort": self.kubelet_read_only_port, "healthzBindAddress": "127.0.0.1", "healthzPort": health,
             "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True, "cacheTTL": "10s"}},
             "authorization": {"mode": "Webhook"},
-            "containerRuntimeEndpoint": "unix://" + self.endpoint, "resolvConf": "",
+            "containerRuntimeEndpoint": "unix://" + self.socket, "resolvConf": "",
             "volumePluginDir": os.path.join(self.dir, "plugins"), "podLogsDir": os.path.join(self.dir, "pod-logs"),
             "syncFrequency": "5s", "nodeStatusUpdateFrequency": "2s", "fileCheckFrequency": "5s",
             "localStorageCapacityIsolation": False, "imageMinimumGCAge": "24h", "imageGCHighThresholdPercent": 100,
@@ -162,7 +162,7 @@ class RealNode(Stage):
         self.spawn("kubelet", os.path.join(ASSETS, "kubelet"), "--config", os.path.join(self.dir, "kubelet.json"),
                    "--kubeconfig", self.kubeconfig, "--root-dir", self.kubelet_root,
                    "--cert-dir", os.path.join(self.kubelet_root, "pki"), "--hostname-override", NAME,
-                   "--node-ip", "127.0.0.1", "--v=1")
+                   "--node-ip", "127.0.0.1", "--v=1", *self.kubelet_flags)
 
     def kill_kubelet(self):
         self.kill("kubelet")
