@@ -25,7 +25,8 @@ std::shared_ptr<grpc::Channel> make_channel(const ChannelOptions& options) {
   const int limit = static_cast<int>(options.max_message);
   arguments.SetMaxReceiveMessageSize(limit);
   arguments.SetMaxSendMessageSize(limit);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, milliseconds_of(options.least_backoff));
+  // By its name a pause, in truth the time that one try may take.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, milliseconds_of(options.connect_within));
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, milliseconds_of(options.least_backoff));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, milliseconds_of(options.most_backoff));
   // A call that may have been begun is never made twice.

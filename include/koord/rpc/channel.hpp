@@ -16,6 +16,8 @@ struct ChannelOptions {
   std::string path;  // of the socket
   std::size_t max_message = std::size_t{16} << 20;
   std::string user_agent;  // empty: gRPC's own
+  /// How long whoever listens there may take to say so much as that he speaks HTTP/2.
+  nanoseconds connect_within = std::chrono::seconds(5);
   /// Between two tries to connect; a call in between fails at once.
   nanoseconds least_backoff = std::chrono::milliseconds(100), most_backoff = std::chrono::seconds(3);
 };

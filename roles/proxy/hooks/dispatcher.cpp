@@ -118,11 +118,13 @@ void Dispatcher::renew(const std::string& endpoint) { by_endpoint_.erase(endpoin
 std::shared_ptr<Dispatcher::Server> Dispatcher::server_at(const std::string& endpoint) {
   auto& server = by_endpoint_[endpoint];
   if (!server)
-    server =
-        std::make_shared<Server>(parts_.engine, rpc::ChannelOptions{.path = endpoint,
-                                                                    .max_message = kMostAnswer,
-                                                                    .user_agent = {},
-                                                                    .most_backoff = std::chrono::seconds(1)});
+    server = std::make_shared<Server>(
+        parts_.engine, rpc::ChannelOptions{.path = endpoint,
+                                           .max_message = kMostAnswer,
+                                           .user_agent = {},
+                                           // The call's own end comes first, so that it counts as one.
+                                           .connect_within = 2 * parts_.timeout,
+                                           .most_backoff = std::chrono::seconds(1)});
   return server;
 }
 
@@ -168,7 +170,11 @@ Task<Dispatcher::Answer> Dispatcher::ask_one(const HookServer& server, rpc::hook
     co_return answer;
   }
   asking.breaker = nullptr;
-  breaker.answered();
+  const bool late = reply.status.code == rpc::StatusCode::unavailable && ended - began >= parts_.timeout / 2;
+  if (late)
+    breaker.timed_out(ended);  // of a connection that came to nothing
+  else
+    breaker.answered();
   if (reply.status.ok()) {
     seconds_.with({rpc::hooks::to_string(stage)})
         .observe(std::chrono::duration<double>(ended - began).count());

@@ -22,7 +22,7 @@ STAGES = ["PreRunPodSandbox", "PostStopPodSandbox", "PreCreateContainer", "PreSt
 SECONDS = 60
 OPTIONS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1),
            ("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 100),
-           ("grpc.min_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 300)]
+           ("grpc.min_reconnect_backoff_ms", 20000), ("grpc.max_reconnect_backoff_ms", 300)]
 
 
 # --- the wire ---
@@ -212,7 +212,7 @@ class Kubelet:
 class Proxy:
     """`koord --role=proxy` with all its files in `folder`."""
 
-    def __init__(self, folder, *flags, timeout="500ms"):
+    def __init__(self, folder, *flags, timeout="30s"):
         self.folder, self.front, self.back = folder, os.path.join(folder, "front.sock"), os.path.join(folder, "back.sock")
         self.hooks = os.path.join(folder, "hookserver.d")
         self.store = os.path.join(folder, "store.json")

@@ -74,7 +74,7 @@ class Cri:
         self.channel = grpc.insecure_channel("unix://" + socket, options=[
             ("grpc.max_receive_message_length", MOST_BYTES), ("grpc.max_send_message_length", MOST_BYTES),
             ("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 100),
-            ("grpc.min_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500)])
+            ("grpc.min_reconnect_backoff_ms", 20000), ("grpc.max_reconnect_backoff_ms", 500)])
 
     def close(self):
         self.channel.close()
