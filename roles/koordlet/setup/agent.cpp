@@ -146,8 +146,13 @@ Result<> Agent::set_up() {
 
   resource_gauges_.emplace(context_.metrics, external_, context_.clock.now());
   hub_.listen([this](const std::shared_ptr<const Inventory>& now) { resource_gauges_->inventory(*now); });
-  observer_.emplace(Observer::Parts{context_.clock, hub_, *sampler_, qos_.get(), [this] { return sources(); },
-                                    context_.version, parts_.cgroups.version()});
+  const auto shown = [this] {
+    std::vector<SourceStatus> all = sources();
+    if (transports_) std::ranges::move(transports_->sources(), std::back_inserter(all));
+    return all;
+  };
+  observer_.emplace(Observer::Parts{context_.clock, hub_, *sampler_, qos_.get(), shown, context_.version,
+                                    parts_.cgroups.version()});
   if (flags.get_bool("cleanup")) {
     if (parts_.client != nullptr) set_up_states();
     return {};
@@ -304,7 +309,8 @@ void Agent::set_up_states() {
 Result<> Agent::set_up_transports() {
   KOORD_TRY(settings, transport_settings(context_.flags, parts_.place));
   KOORD_TRY(made, Transports::make(
-                      {context_, parts_.strategies, hub_, *executor_, [this] { return topology(); }, tasks_},
+                      {context_, parts_.strategies, hub_, *executor_, [this] { return topology(); }, tasks_,
+                       [this](std::span<const Ahead::Value> values) { return qos_->write_ahead(values); }},
                       std::move(settings)));
   transports_ = std::move(made);
   runner_->ask_first(transports_->runtime());

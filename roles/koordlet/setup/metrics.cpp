@@ -19,6 +19,7 @@
 #include "setup/gates.hpp"
 #include "transports/container_runtime/container_runtime.hpp"
 #include "transports/hook_server/hook_server.hpp"
+#include "transports/nri/transport.hpp"
 #include "transports/pod_resources/pod_resources.hpp"
 
 namespace koord::koordlet {
@@ -42,7 +43,8 @@ std::vector<metrics::Table> metric_tables(StrategyTable strategies, CollectorTab
                                      Desk::kMetrics,
                                      HookServer::kMetrics,
                                      ContainerRuntime::kMetrics,
-                                     PodResources::kMetrics};
+                                     PodResources::kMetrics,
+                                     nri::Transport::kMetrics};
   for (const CollectorEntry* collector : collectors) all.push_back(collector->metrics);
   for (const StrategyEntry* strategy : strategies) all.push_back(strategy->metrics);
   return all;

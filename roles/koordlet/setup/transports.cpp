@@ -68,6 +68,8 @@ Result<TransportSettings> transport_settings(const runtime::FlagValues& flags, c
   settings.pod_resources.socket = fmt::format("{}/kubelet.sock", flags.get("pod-resources-proxy-path"));
   settings.pod_resources.kubelet = fmt::format("{}pod-resources/kubelet.sock", place.root.var_lib_kubelet);
   settings.runtime = {.endpoint = flags.get("containerd-endpoint"), .var_run = place.root.var_run};
+  KOORD_TRY(nri, nri_settings(flags, place));
+  settings.nri = std::move(nri);
   return settings;
 }
 
@@ -105,6 +107,7 @@ Result<std::unique_ptr<Transports>> Transports::make(const Parts& parts, Transpo
     made->hook_server_.emplace(
         HookServer::Parts{made->engine_, context.clock, context.log, context.metrics, *made->desk_},
         made->settings_.hook_server);
+  if (made->settings_.nri) made->set_up_nri(*made->settings_.nri);
   if (context.gates.enabled("PodResourcesProxy"))
     made->pod_resources_.emplace(
         PodResources::Parts{made->engine_, context.clock, context.log, context.metrics, parts.hub},
@@ -122,7 +125,39 @@ Result<std::unique_ptr<Transports>> Transports::make(const Parts& parts, Transpo
   return made;
 }
 
+void Transports::set_up_nri(const nri::Settings& settings) {
+  runtime::RoleContext& context = parts_.context;
+  const auto write = [this](const std::vector<LaterValue>& values) {
+    std::vector<Ahead::Value> ahead;
+    for (const LaterValue& one : values)
+      ahead.push_back({one.knob, one.group, one.value, one.strategy, one.reason});
+    if (const auto written = parts_.write_ahead(ahead); !written)
+      parts_.context.log.warn("cannot write down what a new pod is given", kv("error", written.error()));
+  };
+  nri::Plugin::Parts plugin{
+      .ask = [this](const RuntimeRequest& request) { return desk_->answer(request, Transport::nri); },
+      .asked_at = [this](RuntimeMoment moment) { return desk_->asked_at(moment); },
+      .write = write,
+      .find_device = nri::find_device,
+      .log = context.log,
+      .fail = settings_.desk.fail};
+  nri_.emplace(nri::Transport::Parts{.executor = context.executor,
+                                     .clock = context.clock,
+                                     .log = context.log,
+                                     .metrics = context.metrics,
+                                     .plugin = std::move(plugin),
+                                     .missing = [this] { return desk_->missing(); }},
+               settings);
+}
+
+std::vector<SourceStatus> Transports::sources() const {
+  std::vector<SourceStatus> all;
+  if (nri_) all.push_back(nri_->status());
+  return all;
+}
+
 void Transports::start() {
+  if (nri_) parts_.tasks.spawn("NRI", nri_->run());
   if (hook_server_) parts_.tasks.spawn("hook server", hook_server_->run());
   if (pod_resources_) parts_.tasks.spawn("pod resources", pod_resources_->run());
 }

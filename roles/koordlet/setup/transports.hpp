@@ -8,10 +8,12 @@
 
 #include "framework/executor/executor.hpp"
 #include "framework/hooks/desk.hpp"
+#include "framework/qos/ahead.hpp"
+#include "framework/states/source_status.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/rpc/engine.hpp"
 #include "koord/runtime/role.hpp"
-#include "setup/flags.hpp"
+#include "setup/nri_settings.hpp"
 #include "transports/container_runtime/container_runtime.hpp"
 #include "transports/hook_server/hook_server.hpp"
 #include "transports/pod_resources/pod_resources.hpp"
@@ -23,6 +25,7 @@ struct TransportSettings {
   HookServer::Options hook_server;  // its socket is empty: there is none
   ContainerRuntime::Options runtime;
   PodResources::Options pod_resources;
+  std::optional<nri::Settings> nri;
 };
 /// Code::invalid names the flag and what it may be.
 Result<TransportSettings> transport_settings(const runtime::FlagValues& flags, const Place& place);
@@ -38,6 +41,8 @@ class Transports {
     Executor& executor;
     std::function<std::shared_ptr<const host::Topology>()> topology;
     TaskGroup& tasks;
+    /// What a runtime tells of before the agent's strategies know of it: QosManager::write_ahead().
+    std::function<Result<>(std::span<const Ahead::Value>)> write_ahead;
   };
   static Result<std::unique_ptr<Transports>> make(const Parts& parts, TransportSettings settings);
 
@@ -47,9 +52,12 @@ class Transports {
   /// Once a tick, before files are written.
   void tick();
   ContainerRuntime& runtime() { return runtime_; }
+  /// Those that are on, for `koord top`.
+  std::vector<SourceStatus> sources() const;
 
  private:
   Transports(const Parts& parts, TransportSettings settings);
+  void set_up_nri(const nri::Settings& settings);
 
   Parts parts_;
   TransportSettings settings_;
@@ -57,6 +65,7 @@ class Transports {
   rpc::Engine engine_;
   ContainerRuntime runtime_;
   std::optional<HookServer> hook_server_;
+  std::optional<nri::Transport> nri_;
   std::optional<PodResources> pod_resources_;  // where its gate is on
 };
 

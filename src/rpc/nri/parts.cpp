@@ -8,18 +8,26 @@ namespace koord::rpc::nri {
 
 namespace {
 
-using WireMap = google::protobuf::Map<std::string, std::string>;
+using Pairs = google::protobuf::RepeatedPtrField<wire::KeyValue>;
 
-Map map_of(const WireMap& from) {
+/// Of a key that stands twice the last counts, as in every map of the wire.
+Map map_of(Pairs& from) {
   Map map;
-  map.reserve(from.size());
-  for (const auto& [key, value] : from) map.emplace_back(key, value);
-  std::sort(map.begin(), map.end());
+  map.reserve(static_cast<std::size_t>(from.size()));
+  for (wire::KeyValue& one : from)
+    map.emplace_back(std::move(*one.mutable_key()), std::move(*one.mutable_value()));
+  const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+  std::stable_sort(map.begin(), map.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  map.erase(map.begin(), std::unique(map.rbegin(), map.rend(), same).base());
   return map;
 }
 
-void put(const Map& from, WireMap& to) {
-  for (const auto& [key, value] : from) to[key] = value;
+void put(const Map& from, Pairs& to) {
+  for (const auto& [key, value] : from) {
+    wire::KeyValue& one = *to.Add();
+    one.set_key(key);
+    one.set_value(value);
+  }
 }
 
 Mount mount_of(wire::Mount&& from) {
@@ -61,8 +69,8 @@ Pod pod_of(wire::PodSandbox&& from) {
   pod.name = std::move(*from.mutable_name());
   pod.uid = std::move(*from.mutable_uid());
   pod.ns = std::move(*from.mutable_ns());
-  pod.labels = map_of(from.labels());
-  pod.annotations = map_of(from.annotations());
+  pod.labels = map_of(*from.mutable_labels());
+  pod.annotations = map_of(*from.mutable_annotations());
   pod.runtime_handler = std::move(*from.mutable_runtime_handler());
   if (!from.has_on_linux()) return pod;
   wire::LinuxPodSandbox& linux_pod = *from.mutable_on_linux();
@@ -79,8 +87,8 @@ Container container_of(wire::Container&& from) {
   container.pod_id = std::move(*from.mutable_pod_sandbox_id());
   container.name = std::move(*from.mutable_name());
   container.state = static_cast<State>(std::clamp(from.state(), 0, 4));
-  container.labels = map_of(from.labels());
-  container.annotations = map_of(from.annotations());
+  container.labels = map_of(*from.mutable_labels());
+  container.annotations = map_of(*from.mutable_annotations());
   for (std::string& one : *from.mutable_env()) container.env.push_back(std::move(one));
   for (wire::Mount& mount : *from.mutable_mounts()) container.mounts.push_back(mount_of(std::move(mount)));
   if (!from.has_on_linux()) return container;
@@ -120,7 +128,7 @@ Resources resources_of(wire::LinuxResources&& from) {
     resources.cpuset_mems = std::move(*cpu.mutable_mems());
   }
   if (from.has_rdt_class()) resources.rdt_class = std::move(*from.mutable_rdt_class()->mutable_value());
-  resources.unified = map_of(from.unified());
+  resources.unified = map_of(*from.mutable_unified());
   return resources;
 }
 
@@ -134,7 +142,7 @@ Update update_of(wire::ContainerUpdate&& from) {
 
 Adjustment adjustment_of(wire::ContainerAdjustment&& from) {
   Adjustment adjustment;
-  adjustment.annotations = map_of(from.annotations());
+  adjustment.annotations = map_of(*from.mutable_annotations());
   for (wire::KeyValue& one : *from.mutable_env())
     adjustment.env.emplace_back(std::move(*one.mutable_key()), std::move(*one.mutable_value()));
   for (wire::Mount& mount : *from.mutable_mounts()) adjustment.mounts.push_back(mount_of(std::move(mount)));
@@ -206,11 +214,7 @@ void put(const Update& update, wire::ContainerUpdate& to) {
 
 void put(const Adjustment& adjustment, wire::ContainerAdjustment& to) {
   put(adjustment.annotations, *to.mutable_annotations());
-  for (const auto& [key, value] : adjustment.env) {
-    wire::KeyValue& one = *to.add_env();
-    one.set_key(key);
-    one.set_value(value);
-  }
+  put(adjustment.env, *to.mutable_env());
   for (const Mount& mount : adjustment.mounts) put(mount, *to.add_mounts());
   for (const Device& device : adjustment.devices) put(device, *to.mutable_on_linux()->add_devices());
   if (!adjustment.resources.empty()) put(adjustment.resources, *to.mutable_on_linux()->mutable_resources());

@@ -121,13 +121,15 @@ Task<Result<>> Transport::run() {
   }
 }
 
+/// For a while: what is known of a pod's own CPUs is worth more than nothing.
 Task<Result<>> Transport::wait_until_known() {
-  for (;;) {
+  for (const MonoTime until = parts_.clock.mono() + settings_.patience; parts_.clock.mono() < until;) {
     const std::string missing = parts_.missing();
     if (missing.empty()) co_return Result<>();
     status_.error = fmt::format("not connected: the agent does not know yet: {}", missing);
     KOORD_CO_CHECK(co_await sleep(parts_.clock, kLook));
   }
+  co_return Result<>();
 }
 
 /// At most so long: a socket that comes meanwhile is a runtime that has started.

@@ -25,6 +25,8 @@ struct Settings {
   nanoseconds connect_timeout = std::chrono::seconds(6);
   /// A runtime that has not told of its containers by then never will.
   nanoseconds synchronize_timeout = std::chrono::seconds(30);
+  /// How long the agent may take to know what it answers by, before each connection.
+  nanoseconds patience = std::chrono::seconds(30);
   BackoffPolicy backoff = {std::chrono::seconds(1), 2, std::chrono::seconds(30), 0.1};
   std::uint64_t backoff_steps = INT32_MAX;  // tries after which waits begin anew
 };
@@ -41,8 +43,8 @@ class Transport {
     Logger log;
     metrics::Registry& metrics;
     Plugin::Parts plugin;
-    /// What the agent has to know before it answers, in words; empty: it knows. Until then it is away, so
-    /// that nothing is answered by half.
+    /// What the agent has to know before it answers, in words; empty: it knows. Until then it stays away,
+    /// for some time: what it did not know it would answer by half.
     std::function<std::string()> missing;
   };
   Transport(Parts parts, Settings settings);

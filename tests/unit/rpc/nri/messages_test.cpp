@@ -159,6 +159,22 @@ TEST_CASE("An event comes as a StateChange or as a call of its own") {
   CHECK(decode_happened(Event::unknown, from_hex("08818004")).value().event == Event::unknown);  // 65537
 }
 
+TEST_CASE("Of a key that stands twice the last counts; a text that is no UTF-8 is its field's fault alone") {
+  const auto read = decode_happened(Event::run_pod_sandbox, from_hex("0a1b"
+                                                                     "0a0173"
+                                                                     "2a06"
+                                                                     "0a0162"
+                                                                     "120131"
+                                                                     "2a06"
+                                                                     "0a0161"
+                                                                     "1201ff"
+                                                                     "2a06"
+                                                                     "0a0162"
+                                                                     "120132"));
+  REQUIRE(read.has_value());
+  CHECK(read->pod.labels == Map{{"a", "\xff"}, {"b", "2"}});
+}
+
 TEST_CASE("Bytes that are no such message are an error that says which") {
   const std::string bad = "\xff\xff";
   CHECK(decode_happened(Event::create_container, bad).error().message() ==

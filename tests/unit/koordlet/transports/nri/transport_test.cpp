@@ -190,6 +190,16 @@ TEST_CASE("It stays away until it knows enough to answer") {
   REQUIRE(rig.until([&] { return heard.size() == 5; }, 10ms));
 }
 
+TEST_CASE("It does not stay away for ever") {
+  std::vector<std::string> heard;
+  Rig rig([&](FakeRuntime& runtime) { return tell(runtime, kStories[1], heard); });
+  rig.missing = "the NodeSLO";
+  rig.listen();
+  rig.start();
+  REQUIRE(rig.until([&] { return heard.size() == 5; }, 100ms));
+  CHECK(rig.loop.clock.mono() >= MonoTime{} + 30s);
+}
+
 TEST_CASE("A runtime that refuses, or does not go on, is left and tried again, and it is said why") {
   struct Row {
     std::string_view what;
