@@ -29,7 +29,8 @@ def asked_of(text):
 
 
 # By a name that is given to them: a strategy's list, a collector's row, and the table itself.
-PASSED_ON = [("framework/qos/manager.cpp", "gate"), ("setup/agent.cpp", "gate"), ("setup/gates.cpp", "gate.name")]
+PASSED_ON = [("framework/hooks/desk.cpp", "gate"), ("framework/qos/manager.cpp", "gate"), ("setup/agent.cpp", "gate"),
+             ("setup/gates.cpp", "gate.name")]
 CALL = re.compile(r"\benabled\(((?:[^()]|\([^()]*\))*)\)")
 
 
