@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
 #include <cstring>
@@ -109,6 +110,9 @@ class Listener final : public UnixListener {
       if (peer) {
         if (may(peer.get())) co_return std::move(peer);
         ++refused_;
+        peer.reset();
+        // So that any number of them does not keep everybody else from the thread.
+        co_await boost::asio::post(socket_.get_executor(), boost::asio::use_awaitable);
         continue;
       }
       if (errno == EAGAIN) {

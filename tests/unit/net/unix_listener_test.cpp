@@ -138,5 +138,20 @@ TEST_CASE("Who is not among the users is closed at once and counted; the next on
   CHECK(::read(peer.get(), &byte, 1) == 0);
 }
 
+TEST_CASE("A flood of strangers leaves the thread to others between any two of them") {
+  Rig rig;
+  rig.options.users = {::geteuid() + 1};
+  auto listener = rig.open();
+  REQUIRE(listener.has_value());
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 50; ++i) strangers.push_back(connect_to(rig.options.path));
+  TaskGroup tasks(rig.loop.executor());
+  tasks.spawn("accept", [](UnixListener& from) -> Task<> { (void)co_await from.accept(); }(**listener));
+  std::size_t turns = 0;
+  while ((*listener)->refused() < 50) turns += rig.loop.context.run_one();
+  CHECK(turns >= 50);
+  test::run_task(rig.loop, tasks.stop(rig.loop.clock, std::chrono::seconds(1)), true);
+}
+
 }  // namespace
 }  // namespace koord::net
