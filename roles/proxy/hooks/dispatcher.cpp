@@ -187,13 +187,13 @@ Task<Dispatcher::Answer> Dispatcher::ask_one(const HookServer& server, rpc::hook
 }
 
 Result<> Dispatcher::failed(const HookServer& server, rpc::hooks::Stage stage, const Answer& answer) {
+  const bool refuses = server.fail && !is_post(stage);
   if (answer.server->problem.empty())
-    parts_.log.warn(
-        "a hook server gives no answer", kv("file", server.file), kv("stage", rpc::hooks::to_string(stage)),
-        kv("error", answer.message),
-        kv("policy", server.fail ? "Fail: the request is refused" : "Ignore: the request goes on"));
+    parts_.log.warn("a hook server gives no answer", kv("file", server.file),
+                    kv("stage", rpc::hooks::to_string(stage)), kv("error", answer.message),
+                    kv("then", refuses ? "the request is refused" : "the request goes on"));
   answer.server->problem = answer.message;
-  if (!server.fail || is_post(stage)) {
+  if (!refuses) {
     unhooked_.with({rpc::hooks::to_string(stage)}).inc();
     return {};
   }
