@@ -24,7 +24,7 @@ Result<> Ahead::write(std::span<const Value> values, Executor& executor, const A
     requests.push_back({.target = *target, .value = &one.value, .reason = one.reason});
   }
   if (requests.empty()) return {};
-  const Result<> saved = journal.save();
+  Result<> saved = journal.save();
   (void)executor.apply(requests, Executor::Pace::at_once);  // the next tick looks at what was refused
   return saved;
 }
