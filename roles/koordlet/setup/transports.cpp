@@ -129,6 +129,7 @@ void Transports::set_up_nri(const nri::Settings& settings) {
   runtime::RoleContext& context = parts_.context;
   const auto write = [this](const std::vector<LaterValue>& values) {
     std::vector<Ahead::Value> ahead;
+    ahead.reserve(values.size());
     for (const LaterValue& one : values)
       ahead.push_back({one.knob, one.group, one.value, one.strategy, one.reason});
     if (const auto written = parts_.write_ahead(ahead); !written)
