@@ -215,6 +215,16 @@ def run_critest(stage):
     assert through == alone, f"critest: {alone} alone, {through} through the proxy"
 
 
+def prove_all(stage, long):
+    prove_without_hooks(stage)
+    if long:
+        prove_with_hooks(stage)
+        prove_with_agent(stage)
+        prove_kills(stage)
+        show_original(stage)
+        run_critest(stage)
+
+
 def main():
     long = "--long" in sys.argv
     versions = [containerd.CURRENT, containerd.NEWEST] if long else [containerd.CURRENT]
@@ -225,13 +235,10 @@ def main():
     for version in versions:
         print(f"containerd {version}", flush=True)
         with Unchanged(), CriStage(version) as stage:
-            prove_without_hooks(stage)
-            if long:
-                prove_with_hooks(stage)
-                prove_with_agent(stage)
-                prove_kills(stage)
-                show_original(stage)
-                run_critest(stage)
+            try:
+                prove_all(stage, long)
+            except AssertionError as error:
+                raise AssertionError(f"{error}\ncontainerd:\n{stage.log_tail('containerd')}") from None
     print("the proxy before containerd: passed")
 
 

@@ -80,7 +80,7 @@ class Cri:
         self.channel.close()
 
     def wait_until_there(self):
-        grpc.channel_ready_future(self.channel).result(self.seconds)
+        self.channel.unary_unary(methods()["Version"][0])(b"", timeout=self.seconds, wait_for_ready=True)
 
     def __getattr__(self, name):
         if name not in methods():

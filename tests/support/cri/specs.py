@@ -105,7 +105,8 @@ def outcome(function, cri, place):
     """passed, or skipped or failed with the reason."""
     if "before" in place:
         place["before"]()
-        cri.wait_until_there()
+        with contextlib.suppress(grpc.RpcError):  # it may go again
+            cri.wait_until_there()
     world = World(cri, place)
     try:
         function(world)
