@@ -15,6 +15,7 @@
 #include "framework/hooks/hook.hpp"
 #include "framework/hooks/runtime_request.hpp"
 #include "framework/model/inventory.hpp"
+#include "framework/qos/ahead.hpp"
 #include "framework/qos/plugin.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
@@ -104,6 +105,9 @@ class Desk {
   std::vector<std::string_view> stages() const;
   /// What has to be known before everything can be answered, in words; empty: it is.
   std::string missing() const;
+  /// Of containers that were to be made with values of an answer, and that the inventory knows by now: what
+  /// these are, and would be otherwise. Each once, for QosManager::note_given().
+  std::vector<Ahead::Given> born();
   /// When it last answered an update of a running container: what the runtime writes then may be other than
   /// what strategies want, whose files are to be looked at again for some seconds.
   std::optional<MonoTime> last_update() const;

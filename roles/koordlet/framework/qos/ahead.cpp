@@ -29,6 +29,20 @@ Result<> Ahead::write(std::span<const Value> values, Executor& executor, const A
   return saved;
 }
 
+Result<> Ahead::note(std::span<const Given> values, Executor& executor, Journal& journal, MonoTime now) {
+  bool any = false;
+  for (const Given& one : values) {
+    if (!host::can_be_undone(one.knob) || journal.find(one.knob, one.group) != nullptr) continue;
+    const auto found = executor.setting(one.knob, one.group);
+    if (!found || !same_value(one.knob, executor.version(), *found, one.given)) continue;
+    if (same_value(one.knob, executor.version(), *found, one.free)) continue;
+    journal.note({one.knob, one.group, 0, 0, one.free, std::string(one.strategy)});
+    until_[{one.knob, one.group}] = now + kPatience;
+    any = true;
+  }
+  return any ? journal.save() : Result<>();
+}
+
 bool Ahead::covers(const Journal::Entry& entry, MonoTime now) const {
   const auto found = until_.find(std::pair(entry.knob, entry.group));
   return found != until_.end() && found->second > now && entry.key.empty();

@@ -23,6 +23,13 @@ class Ahead {
     KnobValue value;
     std::string_view strategy, reason;  // static texts
   };
+  /// A container's value that its runtime gave it because it was told to.
+  struct Given {
+    host::Knob knob{};
+    std::string group;
+    KnobValue given, free;  // free: what it would have had otherwise
+    std::string_view strategy;
+  };
   /// How long the strategies have to learn of the pod: what none of them wants by then is set free.
   static constexpr nanoseconds kPatience = std::chrono::seconds(30);
 
@@ -30,8 +37,13 @@ class Ahead {
   /// journal could not be saved, and all was written nevertheless.
   Result<> write(std::span<const Value> values, Executor& executor, const Arbiter& arbiter, Journal& journal,
                  MonoTime now);
+  /// Notes what sets those free that have what they were given, so that it goes back when nobody wants it any
+  /// more, as what was written does. To be called before strategies see the containers. Code::io, as above.
+  Result<> note(std::span<const Given> values, Executor& executor, Journal& journal, MonoTime now);
   /// Whether an entry of the journal is one that strategies may not know yet.
   bool covers(const Journal::Entry& entry, MonoTime now) const;
+  /// Nobody will learn of anything any more.
+  void forget() { until_.clear(); }
 
  private:
   std::map<std::pair<host::Knob, std::string>, MonoTime, std::less<>> until_;

@@ -148,8 +148,13 @@ class QosManager::Impl final : public KnobReader {
     return ahead_.write(values, executor_, arbiter_, journal_, clock_.mono());
   }
 
+  Result<> note_given(std::span<const Ahead::Given> values) {
+    return ahead_.note(values, executor_, journal_, clock_.mono());
+  }
+
   Result<std::size_t> cleanup(const Inventory& inventory) {
     inventory_ = &inventory;
+    ahead_.forget();
     tree_.start_tick(inventory.generation);
     tree_.forget();
     for (ManagedStrategy& one : strategies_) {
@@ -590,6 +595,7 @@ QosManager::QosManager(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 QosManager::~QosManager() = default;
 void QosManager::tick(const TickView& view) { impl_->tick(view); }
 Result<> QosManager::write_ahead(std::span<const Ahead::Value> values) { return impl_->write_ahead(values); }
+Result<> QosManager::note_given(std::span<const Ahead::Given> values) { return impl_->note_given(values); }
 Result<std::size_t> QosManager::cleanup(const Inventory& inventory) { return impl_->cleanup(inventory); }
 std::string QosManager::narrow_groups(const Inventory& inventory) { return impl_->narrow_groups(inventory); }
 std::vector<QosManager::StrategyReport> QosManager::strategies() const { return impl_->strategies(); }

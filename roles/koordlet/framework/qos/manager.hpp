@@ -57,8 +57,10 @@ class QosManager {
   /// Once a tick.
   void tick(const TickView& view);
 
-  /// Between ticks: see Ahead::write().
+  /// Between ticks, as the next one: see Ahead::write().
   Result<> write_ahead(std::span<const Ahead::Value> values);
+  /// See Ahead::note().
+  Result<> note_given(std::span<const Ahead::Given> values);
 
   /// For --cleanup: sets everything free, by the journal and in the known groups, and returns how many files
   /// were written; an error if something could not be set free. The inventory needs its be_roots (and pods,

@@ -145,7 +145,8 @@ rpc::hooks::ContainerResponse container_response(RuntimeRequest request, std::op
   return response;
 }
 
-Result<std::string> answer(Desk& desk, Stage stage, const std::string& runtime, std::string_view bytes) {
+Result<std::string> answer(Desk& desk, Stage stage, const std::string& runtime, std::string_view bytes,
+                           const WriteNow& write) {
   const auto moment = moment_of(stage);
   const bool asked = moment && desk.asked_at(*moment);
   // Who has no say in it gives back what there is.
@@ -155,6 +156,8 @@ Result<std::string> answer(Desk& desk, Stage stage, const std::string& runtime, 
     auto had = std::move(pod.resources);
     RuntimeRequest request = request_of(at, runtime, std::move(pod));
     KOORD_TRY(verdict, verdict_of(desk, request, asked));
+    // Its group is there: the kubelet makes it before it asks for a sandbox.
+    if (write && !verdict.later.empty()) write(verdict.later);
     return rpc::hooks::encode(pod_response(std::move(request), std::move(had), verdict));
   }
   KOORD_TRY(container, rpc::hooks::decode_container_request(bytes));

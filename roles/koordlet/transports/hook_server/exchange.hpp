@@ -2,8 +2,11 @@
 // answered: the request's own fields with what shall be other.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "framework/hooks/desk.hpp"
 #include "framework/hooks/runtime_request.hpp"
@@ -26,8 +29,12 @@ rpc::hooks::ContainerResponse container_response(RuntimeRequest request,
                                                  std::optional<rpc::hooks::Resources> had,
                                                  const Verdict& verdict);
 
-/// From bytes to bytes. Code::parse: they are no such message; Desk::answer's: it is refused.
+/// Is told what no proxy can set, of a pod that is about to run: to be written now.
+using WriteNow = std::function<void(const std::vector<LaterValue>&)>;
+
+/// From bytes to bytes; `write` may be empty. Code::parse: they are no such message; Desk::answer's: it is
+/// refused.
 Result<std::string> answer(Desk& desk, rpc::hooks::Stage stage, const std::string& runtime,
-                           std::string_view bytes);
+                           std::string_view bytes, const WriteNow& write = {});
 
 }  // namespace koord::koordlet::hook_server

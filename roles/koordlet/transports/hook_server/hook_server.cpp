@@ -81,7 +81,7 @@ class HookServer::Impl {
 
  private:
   Task<rpc::Reply> answer(Stage stage, rpc::Request request) {
-    auto answered = hook_server::answer(parts_.desk, stage, options_.runtime, request.message);
+    auto answered = hook_server::answer(parts_.desk, stage, options_.runtime, request.message, parts_.write);
     rpc::Reply reply;
     if (answered) {
       reply.message = std::move(*answered);

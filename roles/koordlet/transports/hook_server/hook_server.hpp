@@ -1,8 +1,10 @@
 // HookServer: Koordinator's RuntimeHookService: a CRI proxy asks it before the runtime acts.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "framework/hooks/desk.hpp"
 #include "koord/async/task.hpp"
@@ -33,6 +35,8 @@ class HookServer {
     Logger log;
     metrics::Registry& metrics;
     Desk& desk;
+    /// Writes what no proxy can set, of a pod that is about to run; empty: the reconciler does, later.
+    std::function<void(const std::vector<LaterValue>&)> write = {};
   };
   HookServer(Parts parts, Options options);
   /// stop() has completed, or run() was never begun.

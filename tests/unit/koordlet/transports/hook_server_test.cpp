@@ -170,6 +170,26 @@ TEST_CASE("A bad message costs its call alone", "[koordlet][hook_server]") {
   CHECK(rig.ask(Stage::pre_create_container, encode(pinned())).status.ok());
 }
 
+TEST_CASE("What no proxy can set is written when the sandbox comes", "[koordlet][hook_server]") {
+  DeskRig rig;
+  PodRequest pod;
+  pod.meta = pinned().pod;
+  pod.labels = pinned().pod_labels;
+  pod.annotations = pinned().pod_annotations;
+  pod.cgroup_parent = pinned().pod_cgroup_parent;
+  std::vector<std::string> written;
+  const auto write = [&](const std::vector<LaterValue>& values) {
+    for (const LaterValue& one : values)
+      written.push_back(fmt::format("{} {} {}", one.group, host::row(one.knob).name, to_string(one.value)));
+  };
+  REQUIRE(hook_server::answer(*rig.desk, Stage::pre_run_pod_sandbox, "containerd", encode(pod), write)
+              .has_value());
+  CHECK(written == std::vector<std::string>{"kubepods/podu1 cpu.cfs_quota_us -1"});
+  REQUIRE(hook_server::answer(*rig.desk, Stage::post_stop_pod_sandbox, "containerd", encode(pod), write)
+              .has_value());
+  CHECK(written.size() == 1);
+}
+
 TEST_CASE("With Fail a pod is refused until the agent knows what it needs", "[koordlet][hook_server]") {
   Rig rig({}, {.fail = true});
   rig.desk_rig.inventory.slo_known = false;

@@ -348,6 +348,55 @@ TEST_CASE("Requests are counted by what became of them", "[koordlet][hooks][desk
       R"(koordlet_runtime_hook_invoked_duration_milliseconds_count{hook="CPUSetAllocator",stage="PreCreateContainer",status="succeeded"} 2)"));
 }
 
+TEST_CASE("What a container was born with goes back to what it would have had, as what was written does",
+          "[koordlet][hooks][desk]") {
+  DeskRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  const bool v2 = rig.kernel.version() == CgroupVersion::v2;
+  rig.only({"BatchResource", "CPUSetAllocator", "CPUNormalization"});
+  PodInfo& pod = rig.pod("u1", Qos::lsr, {});
+  pod.cpus = *CpuSet::parse("2-4");
+  rig.open();
+  RuntimeRequest request = birth("u1", kGuaranteed);
+  request.container->resources.cpu_quota = 300'000;
+  CHECK(text(rig.ask(request)) == "2-4 -1 - -");
+  CHECK(rig.desk->born().empty());  // the agent does not know it yet
+  rig.run(pod, {.name = "c", .limit = 3000});
+  auto& group = rig.group(pod.containers[0].group);
+  group.quota = -1;  // as the runtime made it
+  group.cpus = *CpuSet::parse("2-4");
+  rig.publish();
+  const auto born = rig.desk->born();
+  REQUIRE(born.size() == 2);
+  CHECK(rig.desk->born().empty());
+  CHECK(rig.manager->note_given(born).has_value());
+  rig.ticks(2);
+  CHECK(rig.kernel.cpus(pod.containers[0].group) == "2-4");
+  CHECK(group.quota == -1);
+  const auto cleaned = rig.manager->cleanup(rig.inventory);
+  INFO((cleaned ? "" : cleaned.error().message()));
+  CHECK(cleaned.has_value());
+  CHECK(group.quota == 300'000);
+  CHECK(rig.kernel.cpus(pod.containers[0].group) == (v2 ? "" : "0-15"));
+}
+
+TEST_CASE("A container that was there before is not the one that was made", "[koordlet][hooks][desk]") {
+  DeskRig rig;
+  PodInfo& pod = rig.pod("u1", Qos::lsr, {{.name = "c"}});
+  pod.cpus = *CpuSet::parse("2-4");
+  rig.open();
+  rig.ask(birth("u1", kGuaranteed));
+  rig.publish();
+  CHECK(rig.desk->born().empty());
+  pod.containers[0].id = "another";
+  rig.publish();
+  CHECK(rig.desk->born().size() == 2);
+  rig.ask(birth("u1", kGuaranteed));
+  rig.clock.advance(std::chrono::minutes(11));  // it never came
+  pod.containers.clear();
+  rig.publish();
+  CHECK(rig.desk->born().empty());
+}
+
 /// What the kubelet knows of a pod with the container "c", as an object and as its runtime's request.
 struct Both {
   std::shared_ptr<api::Pod> pod = std::make_shared<api::Pod>();
