@@ -310,7 +310,8 @@ Result<> Agent::set_up_transports() {
   KOORD_TRY(settings, transport_settings(context_.flags, parts_.place));
   KOORD_TRY(made, Transports::make(
                       {context_, parts_.strategies, hub_, *executor_, [this] { return topology(); }, tasks_,
-                       [this](std::span<const Ahead::Value> values) { return qos_->write_ahead(values); }},
+                       [this](std::span<const Ahead::Value> values) { return qos_->write_ahead(values); },
+                       [this](std::span<const Ahead::Given> values) { return qos_->note_given(values); }},
                       std::move(settings)));
   transports_ = std::move(made);
   runner_->ask_first(transports_->runtime());

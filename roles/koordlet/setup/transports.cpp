@@ -105,7 +105,9 @@ Result<std::unique_ptr<Transports>> Transports::make(const Parts& parts, Transpo
   made->desk_ = std::move(*desk);
   if (!made->settings_.hook_server.socket.empty())
     made->hook_server_.emplace(
-        HookServer::Parts{made->engine_, context.clock, context.log, context.metrics, *made->desk_},
+        HookServer::Parts{
+            made->engine_, context.clock, context.log, context.metrics, *made->desk_,
+            [transports = made.get()](const std::vector<LaterValue>& values) { transports->write(values); }},
         made->settings_.hook_server);
   if (made->settings_.nri) made->set_up_nri(*made->settings_.nri);
   if (context.gates.enabled("PodResourcesProxy"))
@@ -127,18 +129,10 @@ Result<std::unique_ptr<Transports>> Transports::make(const Parts& parts, Transpo
 
 void Transports::set_up_nri(const nri::Settings& settings) {
   runtime::RoleContext& context = parts_.context;
-  const auto write = [this](const std::vector<LaterValue>& values) {
-    std::vector<Ahead::Value> ahead;
-    ahead.reserve(values.size());
-    for (const LaterValue& one : values)
-      ahead.push_back({one.knob, one.group, one.value, one.strategy, one.reason});
-    if (const auto written = parts_.write_ahead(ahead); !written)
-      parts_.context.log.warn("cannot write down what a new pod is given", kv("error", written.error()));
-  };
   nri::Plugin::Parts plugin{
       .ask = [this](const RuntimeRequest& request) { return desk_->answer(request, Transport::nri); },
       .asked_at = [this](RuntimeMoment moment) { return desk_->asked_at(moment); },
-      .write = write,
+      .write = [this](const std::vector<LaterValue>& values) { write(values); },
       .find_device = nri::find_device,
       .log = context.log,
       .fail = settings_.desk.fail};
@@ -168,7 +162,19 @@ Task<> Transports::stop() {
   if (pod_resources_) co_await pod_resources_->stop();
 }
 
+void Transports::write(const std::vector<LaterValue>& values) {
+  std::vector<Ahead::Value> ahead;
+  ahead.reserve(values.size());
+  for (const LaterValue& one : values)
+    ahead.push_back({one.knob, one.group, one.value, one.strategy, one.reason});
+  if (const auto written = parts_.write_ahead(ahead); !written)
+    parts_.context.log.warn("cannot write down what a new pod is given", kv("error", written.error()));
+}
+
 void Transports::tick() {
+  if (const auto born = desk_->born(); !born.empty())
+    if (const auto noted = parts_.note_given(born); !noted)
+      parts_.context.log.warn("cannot write down what new containers were given", kv("error", noted.error()));
   const auto updated = desk_->last_update();
   if (!updated || parts_.context.clock.mono() - *updated > kLookAfterUpdate) return;
   for (const Knob knob : kUpdated) parts_.executor.look_again(knob);

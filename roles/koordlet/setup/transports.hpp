@@ -43,6 +43,7 @@ class Transports {
     TaskGroup& tasks;
     /// What a runtime tells of before the agent's strategies know of it: QosManager::write_ahead().
     std::function<Result<>(std::span<const Ahead::Value>)> write_ahead;
+    std::function<Result<>(std::span<const Ahead::Given>)> note_given;
   };
   static Result<std::unique_ptr<Transports>> make(const Parts& parts, TransportSettings settings);
 
@@ -58,6 +59,7 @@ class Transports {
  private:
   Transports(const Parts& parts, TransportSettings settings);
   void set_up_nri(const nri::Settings& settings);
+  void write(const std::vector<LaterValue>& values);
 
   Parts parts_;
   TransportSettings settings_;
