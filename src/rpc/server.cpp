@@ -15,6 +15,8 @@
 #include <boost/system/system_error.hpp>
 #include <list>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -31,6 +33,31 @@ namespace {
 
 /// Calls that are waited for at a time: those of a burst need not wait for one another.
 constexpr int kAhead = 16;
+/// For what gRPC's thread does when a server ends.
+constexpr std::chrono::seconds kLetGo{2};
+
+/// Calls that gRPC knows, those too that it waits for; may outlive their server.
+class Outstanding {
+ public:
+  void add() {
+    const std::lock_guard lock(mutex_);
+    ++count_;
+  }
+  /// Whether it was the last one.
+  bool remove() {
+    const std::lock_guard lock(mutex_);
+    return --count_ == 0;
+  }
+  bool none() {
+    const std::lock_guard lock(mutex_);
+    return count_ == 0;
+  }
+  Event drained, ended;  // on the event loop's thread
+
+ private:
+  std::mutex mutex_;
+  int count_ = 0;
+};
 
 }  // namespace
 
@@ -60,7 +87,9 @@ class Server::Impl {
     queue_ = &engine_.adopt(std::move(queue));
   }
   ~Impl() {
-    if (server_) server_->Shutdown(std::chrono::system_clock::now());
+    if (!server_) return;
+    server_->Shutdown(std::chrono::system_clock::now());
+    let_go();
   }
 
   void handle(std::string method, Handler handler) { handlers_[std::move(method)] = std::move(handler); }
@@ -82,13 +111,14 @@ class Server::Impl {
     // Blocks until the last call has ended, those that the event loop answers too.
     std::thread ending([this, until] {
       server_->Shutdown(until);
-      boost::asio::post(engine_.executor(), [this] { ended_.set(); });
+      boost::asio::post(engine_.executor(), [outstanding = outstanding_] { outstanding->ended.set(); });
     });
-    (void)co_await ended_.wait();
+    (void)co_await outstanding_->ended.wait();
     ending.join();
     for (Serving& serving : serving_) serving.signal.emit(boost::asio::cancellation_type::terminal);
     co_await tasks_.stop(clock_, std::chrono::seconds(1));
-    if (listened_) (void)co_await drained_.wait();
+    if (listened_) (void)co_await outstanding_->drained.wait();
+    let_go();
     server_.reset();
   }
 
@@ -104,6 +134,14 @@ class Server::Impl {
     boost::asio::cancellation_signal signal;
   };
 
+  /// Whose end is not waited for, as in a process that has no time left, waits here for gRPC's thread, which
+  /// still holds calls of the server.
+  void let_go() {
+    const auto until = std::chrono::steady_clock::now() + kLetGo;
+    while (!outstanding_->none() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
   Task<Result<>> accept() {
     for (;;) {
       KOORD_CO_TRY(socket, co_await listener_->accept());
@@ -113,14 +151,16 @@ class Server::Impl {
   }
 
   void wait_for_call() {
-    ++incoming_;
-    auto* const incoming = new Incoming([this](Incoming& call) { arrived(call); }, [this] { dropped(); });
+    outstanding_->add();
+    auto* const incoming =
+        new Incoming([this](Incoming& call) { arrived(call); },
+                     [outstanding = outstanding_, executor = engine_.executor()] {
+                       if (outstanding->remove())
+                         boost::asio::post(executor, [outstanding] { outstanding->drained.set(); });
+                     });
     incoming->wait(service_, *completions_);
   }
-  // On the queue's thread, both.
-  void dropped() {
-    if (--incoming_ == 0) boost::asio::post(engine_.executor(), [this] { drained_.set(); });
-  }
+  // On the queue's thread.
   void arrived(Incoming& call) {
     wait_for_call();
     connections_.called(call.context.peer());
@@ -170,8 +210,7 @@ class Server::Impl {
   std::unique_ptr<net::UnixListener> listener_;
   std::list<Serving> serving_;
   Counters counters_;
-  std::atomic<int> incoming_ = 0;
-  Event ended_, drained_;
+  std::shared_ptr<Outstanding> outstanding_ = std::make_shared<Outstanding>();
   bool listened_ = false;
 };
 

@@ -15,9 +15,7 @@
 
 namespace koord::koordlet {
 namespace {
-
 using host::Knob;
-
 /// Whether the group has none of another knob while this is decided (KnobRow::suspends).
 bool suspends(const Arbiter::Decision& decision) {
   return host::row(decision.intent->knob).suspends && *decision.value == KnobValue(std::int64_t{1});
@@ -32,13 +30,12 @@ std::string name_of(std::string_view group, std::string_view key) {
 /// How often the files of what is in force are looked at: of a plan that stands, and of others what is below
 /// the groups that they name, or sets them free.
 constexpr nanoseconds kLookAgain = std::chrono::seconds(10);
-constexpr nanoseconds kForgetAfter = std::chrono::minutes(5);
-constexpr nanoseconds kForgetEvery = std::chrono::minutes(1);
+constexpr nanoseconds kForgetAfter = std::chrono::minutes(5), kForgetEvery = std::chrono::minutes(1);
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
 constexpr std::string_view kWaiting = "waiting for the NodeSLO: what is held back stays so";
 constexpr std::string_view kWaitingForPods = "waiting for the node's pods: what is held back stays so";
-constexpr std::string_view kAdopted = "held back since an earlier agent";
-constexpr std::string_view kSetFree = "set free: nothing is wanted of it any more";
+constexpr std::string_view kAdopted = "held back since an earlier agent",
+                           kSetFree = "set free: nothing is wanted of it any more";
 
 constexpr metrics::Metric kLimited{
     .name = "koordlet_limited_groups",
@@ -147,11 +144,9 @@ class QosManager::Impl final : public KnobReader {
   Result<> write_ahead(std::span<const Ahead::Value> values) {
     return ahead_.write(values, executor_, arbiter_, journal_, clock_.mono());
   }
-
   Result<> note_given(std::span<const Ahead::Given> values) {
     return ahead_.note(values, executor_, journal_, clock_.mono());
   }
-
   Result<std::size_t> cleanup(const Inventory& inventory) {
     inventory_ = &inventory;
     ahead_.forget();
