@@ -13,6 +13,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
+#include <condition_variable>
 #include <list>
 #include <map>
 #include <memory>
@@ -46,16 +47,20 @@ class Outstanding {
   /// Whether it was the last one.
   bool remove() {
     const std::lock_guard lock(mutex_);
-    return --count_ == 0;
+    if (--count_ > 0) return false;
+    none_.notify_all();
+    return true;
   }
-  bool none() {
-    const std::lock_guard lock(mutex_);
-    return count_ == 0;
+  /// Blocks until there are none, or for so long.
+  void wait(std::chrono::seconds most) {
+    std::unique_lock lock(mutex_);
+    none_.wait_for(lock, most, [this] { return count_ == 0; });
   }
   Event drained, ended;  // on the event loop's thread
 
  private:
   std::mutex mutex_;
+  std::condition_variable none_;
   int count_ = 0;
 };
 
@@ -136,11 +141,7 @@ class Server::Impl {
 
   /// Whose end is not waited for, as in a process that has no time left, waits here for gRPC's thread, which
   /// still holds calls of the server.
-  void let_go() {
-    const auto until = std::chrono::steady_clock::now() + kLetGo;
-    while (!outstanding_->none() && std::chrono::steady_clock::now() < until)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  void let_go() { outstanding_->wait(kLetGo); }
 
   Task<Result<>> accept() {
     for (;;) {
