@@ -70,7 +70,7 @@ Result<> check_folder(const std::string& folder) {
 }
 
 /// What lies at the path makes room if it is a socket that nobody listens on.
-Result<> make_room(const std::string& path, const sockaddr_un& address) {
+Result<> make_room(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno == ENOENT) return {};
@@ -78,13 +78,8 @@ Result<> make_room(const std::string& path, const sockaddr_un& address) {
   }
   if (!S_ISSOCK(status.st_mode))
     return Error(Code::invalid, fmt::format("{} is no socket: it is left alone; move it away", path));
-  const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!probe) return errno_error(errno, path);
-  // EAGAIN: somebody listens and has a full queue.
-  if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
-      errno == EAGAIN)
+  if (answers(path))
     return Error(Code::already_exists, fmt::format("{}: another process serves this socket", path));
-  if (errno != ECONNREFUSED && errno != ENOENT) return errno_error(errno, path);
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return errno_error(errno, path);
   return {};
 }
@@ -150,13 +145,23 @@ class Listener final : public UnixListener {
 
 }  // namespace
 
+bool answers(const std::string& path) {
+  const auto address = address_of(path);
+  if (!address) return false;
+  const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // EAGAIN, among others: somebody listens and has a full queue.
+  return !probe ||
+         ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0 ||
+         (errno != ECONNREFUSED && errno != ENOENT);
+}
+
 Result<std::unique_ptr<UnixListener>> UnixListener::open(boost::asio::any_io_executor executor, Clock& clock,
                                                          UnixListenerOptions options) {
   KOORD_TRY(address, address_of(options.path));
   const std::filesystem::path folder = std::filesystem::path(options.path).parent_path();
   KOORD_CHECK(make_folder(folder, options.folder_mode));
   KOORD_CHECK(check_folder(folder));
-  KOORD_CHECK(make_room(options.path, address));
+  KOORD_CHECK(make_room(options.path));
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   // The mode before bind(): there is no moment at which the file has a wider one.
   if (!socket || ::fchmod(socket.get(), options.mode) != 0) return errno_error(errno, options.path);

@@ -25,6 +25,10 @@ struct UnixListenerOptions {
   std::vector<uid_t> users = {0};
 };
 
+/// Whether somebody listens on a unix socket; also where that cannot be found out, but for a path that is
+/// none.
+bool answers(const std::string& path);
+
 /// One thread: the executor's. The socket's file goes with the listener, if it is still its own.
 class UnixListener {
  public:

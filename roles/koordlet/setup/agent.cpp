@@ -20,6 +20,7 @@
 #include "setup/gates.hpp"
 #include "setup/prediction.hpp"
 #include "setup/state_dirs.hpp"
+#include "transports/hook_server/registration.hpp"
 
 namespace koord::koordlet {
 
@@ -421,11 +422,22 @@ Task<Result<>> Agent::clean_up() {
         parts_.cgroups.detect_driver(inventory.kubelet_root).value_or(host::CgroupDriver::systemd);
     inventory.be_roots = {
         host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root)};
+    KOORD_CO_CHECK(withdraw_hook_server());
     const bool force = context_.flags.get("cleanup") == kForce;
     KOORD_CO_CHECK(co_await cleaner.run(std::move(inventory), force));
   }
   if (lock_) KOORD_CO_CHECK(note_done(locked_, parts_.boot_id));
   co_return Result<>();
+}
+
+/// With the policy Fail no proxy lets a container start for as long as an agent is registered that has gone.
+Result<> Agent::withdraw_hook_server() {
+  KOORD_TRY(settings, transport_settings(context_.flags, parts_.place));
+  const auto& server = settings.hook_server;
+  const hook_server::RegistrationFile file(server.folder);
+  KOORD_TRY(gone, file.withdraw(server.endpoint, server.socket));
+  if (gone) log_.info("proxies ask this host's agent no more", kv("removed", file.path()));
+  return {};
 }
 
 Task<Result<>> Agent::end_for_cleanup() {

@@ -67,6 +67,7 @@ class Agent final : public runtime::Role {
   Task<Result<>> tick();
   Task<Result<>> keep_checkpoint();
   Task<Result<>> save_checkpoint();
+  Result<> withdraw_hook_server();
   Task<Result<>> end_for_cleanup();
   Task<Result<>> clean_up();
   Task<Result<>> do_later(std::function<void()> work, std::function<void()> done);

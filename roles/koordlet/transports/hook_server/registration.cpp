@@ -8,7 +8,9 @@
 #include <cerrno>
 
 #include "koord/base/file.hpp"
+#include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
+#include "koord/net/unix_listener.hpp"
 
 namespace koord::koordlet::hook_server {
 
@@ -54,6 +56,21 @@ Result<bool> RegistrationFile::remove() {
   if (text_.empty()) return false;
   const auto found = read_file(path_, kLongest);
   if (!found || *found != text_) return false;
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return errno_error(errno, path_);
+  return true;
+}
+
+Result<bool> RegistrationFile::withdraw(const std::string& endpoint, const std::string& socket) const {
+  const auto found = read_file(path_, kLongest);
+  if (!found) {
+    if (found.error().code() == Code::not_found) return false;
+    return found.error();
+  }
+  const auto document = json::parse(*found);
+  const json::Value* const named =
+      document && document->is_object() ? json::find(*document, "remote-endpoint") : nullptr;
+  if (named == nullptr || named->text() != endpoint) return false;
+  if (net::answers(socket)) return false;
   if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return errno_error(errno, path_);
   return true;
 }

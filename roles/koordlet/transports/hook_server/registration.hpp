@@ -30,6 +30,10 @@ class RegistrationFile {
   Result<State> keep(const Registration& registration);
   /// Takes it away, if it is still what was written. False: it is not.
   Result<bool> remove();
+  /// Takes away what agents left that ended with Fail, or were killed, so that no proxy refuses pods for
+  /// their sake for ever. What names another socket than `endpoint`, or one where somebody answers (at
+  /// `socket`, as this process sees it), is another's and stays: false.
+  Result<bool> withdraw(const std::string& endpoint, const std::string& socket) const;
   const std::string& path() const { return path_; }
 
  private:

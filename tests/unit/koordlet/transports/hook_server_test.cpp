@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "koord/base/file.hpp"
+#include "koord/net/unix_listener.hpp"
 #include "koord/rpc/hooks.hpp"
 #include "rigs/desk_rig.hpp"
 #include "rigs/rpc_rig.hpp"
@@ -259,6 +260,32 @@ TEST_CASE("A file of somebody else is not taken away", "[koordlet][hook_server]"
   REQUIRE(replace_file(file.path(), "{}").has_value());
   CHECK_FALSE(file.remove().value());
   CHECK(read_file(file.path()).value() == "{}");
+}
+
+TEST_CASE("What an agent left that has gone is taken away, what names somebody who answers is not",
+          "[koordlet][hook_server]") {
+  RpcRig rig;
+  koord::testing::Tree tree{{}};
+  const std::string file = tree / "koordlet.json", socket = tree / "a.sock";
+  hook_server::RegistrationFile mine{std::string(tree / "")};
+  CHECK_FALSE(hook_server::RegistrationFile("/nowhere").withdraw("e", socket).value());
+  CHECK_FALSE(mine.withdraw("e", socket).value());
+  for (const std::string& text :
+       {std::string("{}"), std::string("not json"), std::string(R"({"remote-endpoint": 1})"),
+        hook_server::Registration{"other", "Fail", {}}.text()}) {
+    REQUIRE(replace_file(file, text).has_value());
+    CHECK_FALSE(mine.withdraw("e", socket).value());
+    CHECK(read_file(file).value() == text);
+  }
+  REQUIRE(replace_file(file, hook_server::Registration{"e", "Fail", {}}.text()).has_value());
+  {
+    const auto listener =
+        net::UnixListener::open(rig.loop.executor(), rig.clock, {.path = socket, .users = {::geteuid()}});
+    REQUIRE(listener.has_value());
+    CHECK_FALSE(mine.withdraw("e", socket).value());
+  }
+  CHECK(mine.withdraw("e", socket).value());
+  CHECK(read_file(file).error().code() == Code::not_found);
 }
 
 TEST_CASE("What the protocol cannot say stays as it was", "[koordlet][hook_server]") {
