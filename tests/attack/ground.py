@@ -216,6 +216,7 @@ def port_flags():
     return flags
 
 
+HOOK = "/runtime.v1alpha1.RuntimeHookService/PreCreateContainerHook"
 VERSION = "/runtime.v1.RuntimeService/Version"
 REVIEW = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {
     "uid": "1", "operation": "CREATE", "namespace": "default", "name": "a", "resource": {"group": "", "version": "v1", "resource": "pods"},
@@ -255,7 +256,8 @@ class Ground:
             ports = Port("descheduler-secure", free_port(), stranger), Port("descheduler-plain", free_port())
             self.start("descheduler", ports, kubeconfig, "--leader-elect=false", f"--secure-port={ports[0].number}", "--bind-address=127.0.0.1",
                        f"--port={ports[1].number}", "--address=127.0.0.1")
-            self.start("koordlet", [agent], kubeconfig, f"--addr=127.0.0.1:{agent.number}", "--run-queue-latency=false",
+            hooks = Socket("koordlet-hooks", os.path.join(self.host.folder, "var/run/koordlet/koordlet.sock"), HOOK)
+            self.start("koordlet", [agent, hooks], kubeconfig, f"--runtime-hooks-config-path={self.folder.name}/no-proxy", f"--addr=127.0.0.1:{agent.number}", "--run-queue-latency=false",
                        *self.host.flags(),
                        NODE_NAME="node-0000", agent_mode="hostMode")
             self.start_proxy()
