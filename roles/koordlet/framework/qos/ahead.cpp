@@ -44,7 +44,7 @@ Result<> Ahead::note(std::span<const Given> values, Executor& executor, Journal&
 }
 
 bool Ahead::covers(const Journal::Entry& entry, MonoTime now) const {
-  const auto found = until_.find(std::pair(entry.knob, entry.group));
+  const auto found = until_.find(Place(entry.knob, entry.group));
   return found != until_.end() && found->second > now && entry.key.empty();
 }
 

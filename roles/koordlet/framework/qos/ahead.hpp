@@ -46,7 +46,15 @@ class Ahead {
   void forget() { until_.clear(); }
 
  private:
-  std::map<std::pair<host::Knob, std::string>, MonoTime, std::less<>> until_;
+  using Place = std::pair<host::Knob, std::string_view>;
+  /// Looked up each tick for each entry of the journal: without a copy of its name.
+  struct ByPlace {
+    using is_transparent = void;
+    bool operator()(const auto& one, const auto& other) const {
+      return Place(one.first, one.second) < Place(other.first, other.second);
+    }
+  };
+  std::map<std::pair<host::Knob, std::string>, MonoTime, ByPlace> until_;
 };
 
 }  // namespace koord::koordlet
