@@ -15,7 +15,7 @@ from cri import client  # noqa: E402
 from images import Image  # noqa: E402
 from janitor import Janitor  # noqa: E402
 from sandbox import free_port, wait_for  # noqa: E402
-from stage import Stage  # noqa: E402
+from runtime_stage import Stage  # noqa: E402
 
 GROUP = "koord-cri"
 APPLETS = ("sh", "sleep", "cat", "dd", "echo", "ls", "id", "ps", "hostname", "touch", "grep", "mount", "readlink", "httpd",

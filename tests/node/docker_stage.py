@@ -8,7 +8,7 @@ from containerd import CACHE
 from images import Image
 from janitor import Janitor
 from sandbox import wait_for
-from stage import Stage
+from runtime_stage import Stage
 
 GROUP = "koord-docker"
 IMAGE = "koord.test/busybox:1"

@@ -20,7 +20,7 @@ from containerd import CACHE, IMAGE, PAUSE, Containerd  # noqa: E402,F401 (tests
 from images import Image  # noqa: E402
 from janitor import Janitor, hierarchies, skip  # noqa: E402
 from sandbox import wait_for  # noqa: E402
-from stage import Stage  # noqa: E402
+from runtime_stage import Stage  # noqa: E402
 
 CLUSTER = os.path.join(HERE, "..", "kube", "cluster")
 KUBE_VERSION = "1.35.4"
