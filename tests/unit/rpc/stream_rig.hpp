@@ -41,7 +41,6 @@ class StreamBackend final : grpc::CallbackGenericService {
     const std::lock_guard lock(mutex_);
     return counts_[what];
   }
-  std::string authority_and_agent;
 
  private:
   class Reactor final : public grpc::ServerGenericBidiReactor {
