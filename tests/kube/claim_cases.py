@@ -199,6 +199,11 @@ PODS = {
     "the pod's own": pod_spec([NAMED], [{"name": "a"}], resources={"claims": [{"name": "a"}]}),
 }
 
+# Names of init containers and of containers: which of them is alike, and where that is said.
+NAMES = (("", "In In"), ("", "- -"), ("a", "a"), ("a a", "b"), ("- -", "b"), ("A A", "A"), ("-", "-"), ("b", "a a"))
+PODS |= {f"names {init} | {main}": {key: [{"name": "" if name == "-" else name, "image": "none"} for name in names.split()]
+                                    for key, names in (("initContainers", init), ("containers", main))} for init, main in NAMES}
+
 RESULT = {"request": "r", "driver": "d.example.com", "pool": "n1", "device": "gpu-0"}
 UID = "11111111-2222-3333-4444-555555555555"
 # No pod: those the sandbox's controller would look for.

@@ -14,6 +14,7 @@ import socket
 import ssl
 import sys
 import threading
+import time
 
 PLURAL = {
     "Namespace": ("/api/v1", "namespaces", False),
@@ -40,6 +41,7 @@ PLURAL = {
     "Lease": ("/apis/coordination.k8s.io/v1", "leases", True),
 }
 PAGE = 1000
+STARTING, STARTING_SECONDS = b"storage is (re)initializing", 30  # what a server says of a CRD that it has just taken
 
 
 def wake_reader(connection):
@@ -78,12 +80,17 @@ class Connection:
         if body is not None:
             data = body if isinstance(body, bytes) else json.dumps(body, separators=(",", ":")).encode()
             headers["Content-Type"] = content_type
-        self.http.request(method, path, data, headers)
-        response = self.http.getresponse()
-        text = response.read()
-        if response.status >= 400:
-            raise ApiError(response.status, text.decode(errors="replace"))
-        return json.loads(text) if text else None
+        for patience in range(STARTING_SECONDS, -1, -1):
+            self.http.request(method, path, data, headers)
+            response = self.http.getresponse()
+            text = response.read()
+            if response.status == 429 and STARTING in text and patience:
+                time.sleep(1)  # as kubectl does, and as the answer's Retry-After says
+                continue
+            if response.status >= 400:
+                raise ApiError(response.status, text.decode(errors="replace"))
+            return json.loads(text) if text else None
+        return None
 
 
 class Api:

@@ -13,7 +13,8 @@
 namespace koord::sandbox {
 namespace {
 
-constexpr const char* kContainerLists[] = {"initContainers", "containers", "ephemeralContainers"};
+// In the order in which kube-apiserver judges them: a name that two lists have is the later list's mistake.
+constexpr const char* kContainerLists[] = {"containers", "initContainers", "ephemeralContainers"};
 
 template <class Fn>
 void each(json::Value* list, Fn fn) {
@@ -77,16 +78,19 @@ std::string quantity_text(const json::Value& value) {
   return value.is_string() ? std::string(value.text()) : json::to_text(value);
 }
 
-void validate_container(const json::Value& container, const FieldPath& path,
+void validate_container(const json::Value& container, const FieldPath& path, bool regular,
                         std::set<std::string_view>& names, const PodClaimNames& claims,
                         StatusCauses& errors) {
   const auto at = [&](std::string_view field) { return path.field(field).text(); };
   std::string_view name = text_at(container, "name");
   if (name.empty())
     errors.required(at("name"));
-  else if (!add_errors(api::check_dns1123_label(name), at("name"), name, errors) &&
-           !names.insert(name).second)
+  else
+    add_errors(api::check_dns1123_label(name), at("name"), name, errors);
+  if (names.contains(name))
     errors.duplicate(at("name"), name);
+  else if (regular || !name.empty())  // a name that is missing twice is twice the same in `containers` alone
+    names.insert(name);
   if (text_at(container, "image").empty()) errors.required(at("image"));
   if (const json::Value* resources = find(container, "resources")) {
     const FieldPath resources_at = path.field("resources");
@@ -180,10 +184,11 @@ void validate_pod_spec(const json::Value& spec, const FieldPath& path, StatusCau
   std::set<std::string_view> names;
   for (const char* list : kContainerLists) {
     const json::Value* containers = find(spec, list);
-    if (std::string_view(list) == "containers" && is_empty(containers)) errors.required(at("containers"));
+    const bool regular = std::string_view(list) == "containers";
+    if (regular && is_empty(containers)) errors.required(at("containers"));
     const FieldPath list_at = path.field(list);
     for (std::size_t i = 0; containers && i < containers->elements().size(); ++i)
-      validate_container((*containers)[i], list_at.at(i), names, claims, errors);
+      validate_container((*containers)[i], list_at.at(i), regular, names, claims, errors);
   }
   if (const json::Value* resources = find(spec, "resources")) {
     const FieldPath resources_at = path.field("resources"), claims_at = resources_at.field("claims");
