@@ -34,6 +34,7 @@ class Proxy final : public runtime::Role {
                 .log = context.log,
                 .metrics = context.metrics,
                 .folder = options_.hook_folder,
+                .keep_file = options_.hook_keep_file,
                 .timeout = options_.hook_timeout}),
         mode_((options_.docker ? docker::make_mode : make_cri_mode)({context, options_, hooks_, engine_})),
         tasks_(context.executor, log_failures(context.log)) {

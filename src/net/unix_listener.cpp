@@ -17,6 +17,7 @@
 #include <filesystem>
 
 #include "koord/async/timer.hpp"
+#include "koord/base/ownership.hpp"
 
 namespace koord::net {
 namespace {
@@ -49,24 +50,12 @@ Result<> make_folder(const std::filesystem::path& folder, mode_t mode) {
   return {};
 }
 
-bool ours(uid_t owner) { return owner == 0 || owner == ::geteuid(); }
-
 /// Whoever may put another file in the socket's place would be who the peers talk to.
 Result<> check_folder(const std::string& folder) {
   struct stat status {};
   if (::stat(folder.c_str(), &status) != 0) return errno_error(errno, folder);
   if (!S_ISDIR(status.st_mode)) return Error(Code::invalid, fmt::format("{} is no folder", folder));
-  if (!ours(status.st_uid))
-    return Error(
-        Code::forbidden,
-        fmt::format("{} belongs to the user {}: a socket in it could be replaced; its owner has to be root",
-                    folder, status.st_uid));
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0)
-    return Error(Code::forbidden,
-                 fmt::format("{} can be written by others (mode {:04o}): a socket in it could be replaced; "
-                             "take the right away with chmod go-w",
-                             folder, status.st_mode & 07777));
-  return {};
+  return check_ownership(status, folder, Guard::replace);
 }
 
 /// What lies at the path makes room if it is a socket that nobody listens on.

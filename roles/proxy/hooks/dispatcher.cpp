@@ -7,6 +7,7 @@
 
 #include "hooks/folder_watch.hpp"
 #include "hooks/hook_folder.hpp"
+#include "hooks/hook_keep.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/text.hpp"
 #include "koord/rpc/channel.hpp"
@@ -54,6 +55,14 @@ constexpr nanoseconds kReread = std::chrono::minutes(1);
 /// What has happened cannot be refused.
 bool is_post(rpc::hooks::Stage stage) { return rpc::hooks::to_string(stage).starts_with("Post"); }
 
+HookTexts load_kept(const std::string& file, const Logger& log) {
+  auto kept = read_kept(file);
+  if (kept) return std::move(*kept);
+  if (kept.error().code() != Code::not_found)
+    log.warn("what was kept of hook servers' files cannot be used", kv("error", kept.error()));
+  return {};
+}
+
 std::string shown(const rpc::Status& status) {
   return fmt::format("rpc error: code = {} desc = {}", rpc::to_string(status.code),
                      utf8_prefix(status.message, 1024));
@@ -79,6 +88,7 @@ struct Dispatcher::Answer {
 
 Dispatcher::Dispatcher(Parts parts)
     : parts_(std::move(parts)),
+      servers_(load_kept(parts_.keep_file, parts_.log)),
       current_(std::make_shared<const std::vector<HookServer>>()),
       calls_(parts_.metrics.counters(kCalls)),
       unhooked_(parts_.metrics.counters(kUnhooked)),
@@ -90,6 +100,14 @@ Dispatcher::Dispatcher(Parts parts)
 }
 
 Dispatcher::~Dispatcher() = default;
+
+void Dispatcher::keep() {
+  HookTexts good = servers_.good();
+  if (kept_ == good) return;
+  if (const auto kept = write_kept(parts_.keep_file, good); !kept)
+    parts_.log.warn("hook servers' files are not kept for the next start", kv("error", kept.error()));
+  kept_ = std::move(good);
+}
 
 void Dispatcher::read_folder() {
   const HookServers::News news = servers_.update(read_hook_folder(parts_.folder));
@@ -255,6 +273,7 @@ Result<> Dispatcher::cannot_ask(rpc::hooks::Stage stage, const Error& why) {
 Task<Result<>> Dispatcher::follow() {
   KOORD_CO_TRY(watch, FolderWatch::open(parts_.executor, parts_.folder));
   for (;;) {
+    keep();
     watch.follow(*current_);
     const auto changed = co_await with_timeout(parts_.clock, kReread, watch.next());
     if (!changed && changed.error().code() == Code::cancelled) co_return changed.error();

@@ -35,11 +35,12 @@ class Dispatcher {
     Logger log;
     metrics::Registry& metrics;
     std::string folder;
+    std::string keep_file;  // where the files' texts are kept for the next process
     nanoseconds timeout;
   };
   static const metrics::Table kMetrics;
 
-  /// Reads the folder once.
+  /// Reads what was kept, and the folder, once.
   explicit Dispatcher(Parts parts);
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
@@ -75,11 +76,13 @@ class Dispatcher {
   std::shared_ptr<Server> server_at(const std::string& endpoint);
   Result<> failed(const HookServer& server, rpc::hooks::Stage stage, const Answer& answer);
   void read_folder();
+  void keep();
   void renew(const std::string& endpoint);
   class Watches;
 
   Parts parts_;
   HookServers servers_;
+  std::optional<HookTexts> kept_;                           // as they stand in the file
   std::shared_ptr<const std::vector<HookServer>> current_;  // servers_.all(), for calls under way
   std::bitset<rpc::hooks::kStages> asked_, insisted_;
   std::map<std::string, std::shared_ptr<Server>, std::less<>> by_endpoint_;

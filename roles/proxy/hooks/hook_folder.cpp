@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "koord/base/file.hpp"
+#include "koord/base/ownership.hpp"
 
 namespace koord::proxy {
 
@@ -27,13 +28,7 @@ Result<Fd> open_own(const std::string& path, int flags, mode_t type, std::string
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return errno_error(errno, path);
   if ((status.st_mode & S_IFMT) != type) return Error(Code::invalid, fmt::format("{}: not a {}", path, what));
-  if (status.st_uid != 0 && status.st_uid != ::geteuid())
-    return Error(Code::forbidden,
-                 fmt::format("{}: not read, for user {} owns it: chown root it", path, status.st_uid));
-  if ((status.st_mode & S_IWOTH) != 0 || ((status.st_mode & S_IWGRP) != 0 && status.st_gid != 0))
-    return Error(Code::forbidden,
-                 fmt::format("{}: not read, for others than root may write it (mode {:04o}): chmod go-w it",
-                             path, status.st_mode & 07777));
+  KOORD_CHECK(check_ownership(status, path));
   return fd;
 }
 

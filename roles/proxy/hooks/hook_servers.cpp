@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace koord::proxy {
 
@@ -24,7 +25,7 @@ std::string shown(const HookServer& server) {
 
 void HookServers::read(File& file, const FoundFile& found, News& news) {
   if (!found.text) {
-    file.text.clear();
+    file.text.reset();
     if (file.problem != found.text.error().message()) {
       file.problem = found.text.error().message();
       news.problems.push_back(
@@ -46,16 +47,40 @@ void HookServers::read(File& file, const FoundFile& found, News& news) {
     return;
   }
   file.problem.clear();
+  file.good = *found.text;
   for (std::string& note : notes) news.problems.push_back(std::move(note));
-  if (file.server == *server) return;
+  if (!std::exchange(file.is_kept, false) && file.server == *server) return;
   news.told.push_back(shown(*server));
   file.server = std::move(*server);
   news.changed = true;
 }
 
+/// What an earlier process knew of a file that is there is in effect until something better is read.
+HookServers::File& HookServers::file_named(const std::string& name, News& news) {
+  const auto [at, is_new] = files_.try_emplace(name);
+  if (const auto kept = kept_.find(name); is_new && kept != kept_.end()) {
+    std::vector<std::string> notes;
+    if (auto server = parse_hook_file(name, kept->second, notes)) {
+      at->second.server = std::move(*server);
+      at->second.good = kept->second;
+      at->second.is_kept = true;
+      news.changed = true;
+    }
+  }
+  return at->second;
+}
+
+void HookServers::take_effect() {
+  servers_.clear();
+  for (const auto& [name, file] : files_)
+    if (file.server) servers_.push_back(*file.server);
+}
+
 HookServers::News HookServers::update(const FoundFiles& found) {
   News news;
   if (!found) {
+    for (const auto& [name, text] : kept_) file_named(name, news);
+    if (news.changed) take_effect();
     if (folder_problem_ != found.error().message()) {
       folder_problem_ = found.error().message();
       news.problems.push_back(
@@ -67,8 +92,9 @@ HookServers::News HookServers::update(const FoundFiles& found) {
   std::set<std::string_view> names;
   for (const FoundFile& file : *found) {
     names.insert(file.name);
-    read(files_[file.name], file, news);
+    read(file_named(file.name, news), file, news);
   }
+  kept_.clear();
   for (auto at = files_.begin(); at != files_.end();) {
     if (names.contains(at->first)) {
       ++at;
@@ -81,12 +107,15 @@ HookServers::News HookServers::update(const FoundFiles& found) {
     }
     at = files_.erase(at);
   }
-  if (news.changed) {
-    servers_.clear();
-    for (const auto& [name, file] : files_)
-      if (file.server) servers_.push_back(*file.server);
-  }
+  if (news.changed) take_effect();
   return news;
+}
+
+HookTexts HookServers::good() const {
+  HookTexts texts;
+  for (const auto& [name, file] : files_)
+    if (file.server) texts.emplace(name, file.good);
+  return texts;
 }
 
 std::size_t HookServers::bad() const {

@@ -40,8 +40,10 @@ constexpr std::array<Flag, 9> kFlags = {{
      "The folder of the files that name hook servers; others than root must not be able to write there.", 0,
      kOwn},
     {"store-file", FlagType::text, "",
-     "Where it keeps what hooks said of the pods and containers that there are, for its next start. Empty: "
-     "store.json beside its socket.",
+     "Where it keeps what hooks said of the pods and containers that there are, for its next start; "
+     "hook-files.json beside it keeps what hook servers' files said last. Others than root must not be able "
+     "to "
+     "write there. Empty: store.json beside its socket.",
      0, kOwn},
 }};
 
@@ -82,6 +84,10 @@ Result<Options> read_options(const runtime::FlagValues& flags) {
   if (options.store_file.empty())
     options.store_file = fmt::format("{}/store.json", endpoint.substr(0, endpoint.rfind('/')));
   if (!options.store_file.starts_with('/')) return Error(Code::invalid, "--store-file: not an absolute path");
+  options.hook_keep_file =
+      fmt::format("{}/hook-files.json", options.store_file.substr(0, options.store_file.rfind('/')));
+  if (options.hook_keep_file == options.store_file)
+    return Error(Code::invalid, "--store-file: hook-files.json is the name of another file of the proxy's");
   options.endpoint = std::move(endpoint);
   options.backend = std::move(backend);
   return options;

@@ -20,6 +20,7 @@ struct Options {
   nanoseconds hook_timeout{};
   std::string hook_folder;
   std::string store_file;
+  std::string hook_keep_file;  // beside it
 };
 
 /// Code::invalid names the flag.

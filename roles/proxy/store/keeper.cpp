@@ -1,10 +1,8 @@
 // Keeping: see keeper.hpp.
 #include "store/keeper.hpp"
 
-#include <filesystem>
-
 #include "koord/async/timer.hpp"
-#include "koord/base/file.hpp"
+#include "store/own_file.hpp"
 #include "store/store_text.hpp"
 
 namespace koord::proxy {
@@ -17,7 +15,7 @@ constexpr nanoseconds kPause = std::chrono::seconds(1);
 }  // namespace
 
 void Keeper::load() {
-  const auto text = read_file(path_, kMostStoreText, Source::own);
+  const auto text = read_own_file(path_, kMostStoreText);
   if (!text) {
     if (text.error().code() != Code::not_found)
       log_.warn("the store's file cannot be read: the back end is asked",
@@ -36,10 +34,7 @@ Task<> Keeper::save() {
   if (saved_ == store_.changes()) co_return;
   saved_ = store_.changes();
   const auto done = co_await offload(workers_, [kept = store_.all(), path = path_]() -> Result<> {
-    std::error_code failed;  // what it is, replace_file() says
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), failed);
-    // A crash of the machine ends all that it tells of.
-    return replace_file(path, store_text(kept), {.mode = 0600, .sync = false});
+    return write_own_file(path, store_text(kept));
   });
   if (!done && !failing_) log_.warn("the store cannot be kept", kv("error", done.error().message()));
   failing_ = !done;

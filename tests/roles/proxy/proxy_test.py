@@ -323,9 +323,9 @@ class Failing(Test):
         with open(os.path.join(self.proxy.hooks, "b.json"), "w", encoding="utf-8") as out:
             os.fchmod(out.fileno(), 0o666)
             out.write('{"remote-endpoint": "/x.sock", "runtime-hooks": ["PreRunPodSandbox"]}')
-        wait_for("the refusal", lambda: "b.json: not read, for others than root may write it (mode 0666)" in self.proxy.output())
+        wait_for("the refusal", lambda: "b.json: not used, for others than root may write this file (mode 0666)" in self.proxy.output())
         os.chmod(self.proxy.hooks, 0o777)
-        wait_for("that of the folder", lambda: "hookserver.d: not read, for others than root may write it" in self.proxy.output())
+        wait_for("that of the folder", lambda: "hookserver.d: not used, for others than root may write into this folder" in self.proxy.output())
         self.sandbox()
         self.assertEqual(len(self.hook.seen), 2)
 
@@ -397,6 +397,48 @@ class Restarting(Test):
         wait_for("the call", lambda: self.answers("StartContainer", f(1, container)))
         asked = self.hook.calls(HOOKS + "PreStartContainerHook")[-1]
         self.assertEqual((get(asked, 4, 6), get(asked, 8), get(asked, 1, 2)), (b"2-3", b"/kubepods/besteffort/poduid-1", b"uid-1"))
+
+    def test_a_hook_file_that_is_spoiled_while_it_is_away(self):
+        self.proxy.hook("a.json", self.hook.socket, "PreRunPodSandbox", policy="Fail")
+        self.says("PreRunPodSandbox")
+        path = os.path.join(self.proxy.hooks, "a.json")
+        with open(path, encoding="utf-8") as file:
+            good = file.read()
+        kept = os.path.join(os.path.dirname(self.proxy.store), "hook-files.json")
+        wait_for("the file to be kept", lambda: os.path.exists(kept))
+        self.assertEqual(stat.S_IMODE(os.stat(kept).st_mode), 0o600)
+        for text, mode, folder_mode in (("", 0o644, 0o755), (good[:-9], 0o644, 0o755), (good, 0o666, 0o755), (good, 0o644, 0o777)):
+            self.proxy.kill()
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+            os.chmod(path, mode)
+            os.chmod(self.proxy.hooks, folder_mode)
+            self.proxy.start()
+            self.first_sandbox()
+            self.assertTrue(self.hooked(self.hook), (text, mode, folder_mode))
+            self.assertIn("; what ", self.proxy.output())
+        # It does not take its own word from others, and what was removed on purpose is gone.
+        os.chmod(self.proxy.hooks, 0o755)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("{")
+        self.proxy.kill()
+        os.chmod(kept, 0o666)
+        self.proxy.start()
+        self.first_sandbox()
+        self.assertFalse(self.hooked(self.hook))
+        self.assertIn("hook-files.json: not used, for others than root may write this file", self.proxy.output())
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(good)
+        wait_for("it to be asked", lambda: self.hooked(self.hook))
+        wait_for("the file to be kept", lambda: stat.S_IMODE(os.stat(kept).st_mode) == 0o600)
+        self.proxy.kill()
+        os.unlink(path)
+        self.proxy.start()
+        self.first_sandbox()
+        self.assertFalse(self.hooked(self.hook))
+
+    def first_sandbox(self):
+        wait_for("the first call", lambda: self.answers("RunPodSandbox", run_request()))
 
     def answers(self, name, request=b""):
         try:

@@ -128,3 +128,47 @@ TEST_CASE("A file that never was right is no server", "[hook_servers]") {
   CHECK(servers.all().empty());
   CHECK(servers.bad() == 1);
 }
+
+TEST_CASE("What an earlier process knew stands for a file that cannot be read", "[hook_servers]") {
+  const HookTexts kept = {
+      {"a.json", std::string(kKoordlet)}, {"b.json", "{"}, {"gone.json", std::string(kKoordlet)}};
+  struct Row {
+    const char* what;
+    Result<std::string> text;
+  };
+  const Row rows[] = {{"nothing in it", std::string()},
+                      {"half of it", std::string("{\"remote-endpoint\":")},
+                      {"not to be read", Error(Code::forbidden, "a.json: not used")}};
+  for (const Row& row : rows) {
+    INFO(row.what);
+    HookServers servers(kept);
+    const auto news = update(servers, {{"a.json", row.text}, {"b.json", std::string("{")}});
+    CHECK(news.changed);
+    REQUIRE(servers.all().size() == 1);  // and who has gone meanwhile is asked no more
+    CHECK(servers.all()[0].file == "a.json");
+    CHECK(servers.bad() == 2);
+    REQUIRE(news.problems.size() == 2);
+    CHECK_THAT(news.problems[0], Catch::EndsWith("; what it said last stays"));
+    CHECK(servers.good() == HookTexts{{"a.json", std::string(kKoordlet)}});
+    // Said once; and what is right again counts, and is told.
+    CHECK(update(servers, {{"a.json", row.text}, {"b.json", std::string("{")}}).problems.empty());
+    const auto mended = update(servers, {{"a.json", std::string(kKoordlet)}});
+    CHECK(mended.told.size() == 1);
+    CHECK(servers.bad() == 0);
+    CHECK(update(servers, {}).changed);
+    CHECK(servers.all().empty());
+    CHECK(servers.good().empty());
+  }
+}
+
+TEST_CASE("The whole folder cannot be read from the start", "[hook_servers]") {
+  HookServers servers({{"a.json", std::string(kKoordlet)}});
+  const auto news = servers.update(FoundFiles(Error(Code::forbidden, "/etc: not used")));
+  CHECK(news.changed);
+  CHECK(servers.all().size() == 1);
+  CHECK(servers.bad() == 1);
+  CHECK(servers.good().size() == 1);
+  CHECK_FALSE(servers.update(FoundFiles(Error(Code::forbidden, "/etc: not used"))).changed);
+  CHECK(update(servers, {}).changed);  // it can be read, and the file is not there
+  CHECK(servers.all().empty());
+}

@@ -47,7 +47,7 @@ TEST_CASE("What others may write is not read", "[hook_folder]") {
   REQUIRE(found->size() == 2);
   CHECK((*found)[0].text.error().code() == Code::forbidden);
   CHECK_THAT((*found)[0].text.error().message(),
-             Catch::Contains("a.json: not read") && Catch::Contains("mode 0646"));
+             Catch::Contains("a.json: not used") && Catch::Contains("mode 0646"));
   CHECK((*found)[1].text.has_value());
   if (::geteuid() == 0) {  // who is not root cannot give files away
     REQUIRE(::chown((tree / "d/b.json").c_str(), 12345, 0) == 0);
