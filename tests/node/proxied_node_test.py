@@ -2,7 +2,8 @@
 """A real kubelet, koord's proxy as its unit runs it, containerd 2, and koord's agent as the hook server: no container's first
 instruction sees other values than its pod shall have. With Fail nothing starts while the agent is away, and all does when it is
 back; with Ignore what started meanwhile is mended. Proxy, agent and containerd are killed; going back to containerd alone is a
-restart of the kubelet, and pods go on. --long: 200 pods, containerd 2.2.1."""
+restart of the kubelet, and pods go on. At last the kubelet's own calls, seen before the proxy and behind it with a hook server that
+echoes, are the same to the byte. --long: 200 pods, containerd 2.2.1."""
 import configparser
 import os
 import shlex
@@ -13,6 +14,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import containerd  # noqa: E402
 from agent import KOORD, TREE, Agent, skip_without_role, wait_for  # noqa: E402
 from births import wait_right, wave, wrong_births, wrong_now  # noqa: E402
+from cri_tap import Tap, differences, name_of  # noqa: E402
+from cri.hook_server import HookServer  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from node_slo import define  # noqa: E402
 from real_node import PODS, RealNode, free_port, missing  # noqa: E402
@@ -40,10 +43,15 @@ class UnitProxy(RuntimeProxy):
         program, *words = setting(UNIT, "ExecStart")
         assert program == "/usr/bin/koord"
         self.socket = next(word.split("=")[1] for word in words if word.startswith("--koord-runtimeproxy-endpoint="))
-        backend = next(word.split("=")[1] for word in words if word.startswith("--remote-runtime-service-endpoint="))
-        done = stage.run("sh", "-c", f"mkdir -p $(dirname {backend}) && ln -s {stage.containerd.socket} {backend}")
-        assert done.returncode == 0, done.stderr
+        self.backend = next(word.split("=")[1] for word in words if word.startswith("--remote-runtime-service-endpoint="))
+        self.lead_to(stage.containerd.socket)
         self.command = [KOORD, *words, f"--hook-config-dir={self.hooks}", f"--addr=127.0.0.1:{self.port}"]
+
+
+    def lead_to(self, socket):
+        """What the unit names as its back end is this one."""
+        done = self.stage.run("sh", "-c", f"mkdir -p $(dirname {self.backend}) && ln -sfn {socket} {self.backend}")
+        assert done.returncode == 0, done.stderr
 
 
 class ProxiedNode(RealNode):
@@ -58,8 +66,11 @@ class ProxiedNode(RealNode):
         assert self.kubelet_flags == [f"--container-runtime-endpoint=unix://{self.proxy.socket}"], arguments
 
     def go_back(self):
+        self.point_kubelet_at()
+
+    def point_kubelet_at(self, socket=None):
         self.kill_kubelet()
-        self.kubelet_flags = ()
+        self.kubelet_flags = (f"--container-runtime-endpoint=unix://{socket}",) if socket else ()
         self.start_kubelet()
 
 
@@ -140,6 +151,53 @@ def prove_going_back(node, names):
     print("the kubelet speaks to containerd again: all containers go on, new ones start", flush=True)
 
 
+def prove_bytes(node):
+    for name in os.listdir(node.proxy.hooks):
+        os.unlink(os.path.join(node.proxy.hooks, name))
+    echo = HookServer(os.path.join(node.dir, "echo.sock"))
+    echo.start()
+    echo.register(node.proxy.hooks)
+    behind = Tap(os.path.join(node.dir, "behind.sock"), node.containerd.socket)
+    node.proxy.lead_to(behind.socket)
+    node.proxy.start()
+    # The unit's path within the stage's namespace, seen from outside, where /var/run is a link.
+    inside = f"/proc/{node.processes['namespace'].pid}/root{node.proxy.socket.replace('/var/run/', '/run/')}"
+    before = Tap(os.path.join(node.dir, "before.sock"), inside)
+    try:
+        node.point_kubelet_at(before.socket)
+        node.wait_ready()
+        pods = [node.pod(f"bytes-{at}", "exec sleep 100000") for at in range(3)]
+        pods[0]["spec"]["containers"][0]["livenessProbe"] = {"exec": {"command": ["/bin/busybox", "true"]}, "periodSeconds": 1}
+        pods[1]["spec"]["containers"][0]["args"] = ["exit 1"]  # begun again and again
+        node.apply(*pods)
+        node.wait_running("bytes-0", "bytes-2")
+        seen = set()
+
+        def all_seen():
+            seen.update(name_of(call) for call in list(before.calls))
+            return {"RunPodSandbox", "CreateContainer", "StartContainer", "ExecSync", "ContainerStatus", "PodSandboxStatus"} <= seen
+
+        wait_for("the kubelet's calls", all_seen, 60)
+        node.delete("bytes-2")
+        wait_for("its end", lambda: any(name_of(call) == "StopPodSandbox" for call in list(before.calls)), 60)
+        node.kill_kubelet()
+        wait_for("the calls' ends", lambda: before.quiet() and behind.quiet(), 60)
+        wrong = differences(before, behind)
+        asked = sum(echo.counts.values())
+        print(f"the kubelet's calls: {len(before.calls)} of {len({name_of(call) for call in before.calls})} methods, "
+              f"{sum(len(part) for call in before.calls for part in call.requests + call.replies)} bytes, the echo asked {asked} times, "
+              f"{len(wrong)} differences", flush=True)
+        assert asked > 0, "nothing was hooked"
+        assert not wrong, [(name_of(call), call.code, call.details) for call in wrong[:5]]
+        node.kubelet_flags = ()
+        node.start_kubelet()
+        node.wait_ready()
+    finally:
+        before.stop()
+        behind.stop()
+        echo.stop()
+
+
 def main():
     long = "--long" in sys.argv
     version = containerd.NEWEST if long else containerd.CURRENT
@@ -155,6 +213,7 @@ def main():
             agent = prove_ignore(node)
             prove_going_back(node, kept)
             agent.stop()
+            prove_bytes(node)
         except AssertionError as error:
             agent_log = os.path.join(node.dir, "agent", "agent.log")
             with open(agent_log, encoding="utf-8", errors="replace") as file:
