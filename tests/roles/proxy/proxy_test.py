@@ -237,6 +237,21 @@ class Hooking(Test):
         sent = self.runtime.calls(CRI + "CreateContainer")[-1]
         self.assertEqual((get(sent, 2, 15, 1, 3), get(sent, 3, 8, 1)), (7, b"/p"))
 
+    def test_complaint_3142_a_stop_that_fails_forgets_nothing(self):
+        self.proxy.hook("a.json", self.hook.socket, "PreCreateContainer", "PreUpdateContainerResources", "PostStopContainer")
+        self.says("PreCreateContainer", f(2, f(6, "2-3")))
+        self.says("PreUpdateContainerResources")
+        self.says("PostStopContainer")
+        container = self.container(self.sandbox())
+        self.runtime.answers[CRI + "StopContainer"] = lambda request, context: context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "busy")
+        self.kubelet.fails("StopContainer", f(1, container) + f(2, 1))
+        self.assertEqual(self.hook.calls(HOOKS + "PostStopContainerHook"), [])
+        asked_before = len(self.runtime.calls(CRI + "ContainerStatus"))
+        self.kubelet.call("UpdateContainerResources", f(1, container) + f(2, f(4, 5)))
+        asked = self.hook.calls(HOOKS + "PreUpdateContainerResourcesHook")[-1]
+        self.assertEqual(get(asked, 4, 6), b"2-3", "what hooks made of it is known")
+        self.assertEqual(len(self.runtime.calls(CRI + "ContainerStatus")), asked_before, "and not asked of the runtime")
+
     def test_who_is_skipped(self):
         self.proxy.hook("a.json", self.hook.socket, "PreRunPodSandbox", "PreCreateContainer", "PostStopPodSandbox", policy="Fail")
         sandbox = self.sandbox(**{SKIP: "true"})

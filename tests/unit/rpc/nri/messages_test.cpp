@@ -84,7 +84,7 @@ TEST_CASE("The answer to CreateContainer, of which nothing is said that was not 
   CHECK(encode(CreateContainerAnswer{}).empty());
 }
 
-TEST_CASE("Updates always name their container") {
+TEST_CASE("complaint 3129: updates always name their container") {
   const std::vector<Update> updates = {
       {.container_id = "c1", .resources = {.cpuset_cpus = "4"}, .ignore_failure = true}};
   CHECK(to_hex(encode(updates)) == "0a0f0a02633112070a0512033201341801");

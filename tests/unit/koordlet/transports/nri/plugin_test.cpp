@@ -147,7 +147,7 @@ TEST_CASE("What no hook says is left alone") {
   CHECK(rig.written == 0);
 }
 
-TEST_CASE("An update is answered with its container's id, and with what differs") {
+TEST_CASE("complaint 3129: an update is answered with its container's id, and with what differs") {
   Rig rig;
   rig.configure("containerd", "v2.1.4");
   rig.verdict.settings = {.cpu_quota = -1, .cpu_shares = 512, .cpuset_cpus = "2-3"};

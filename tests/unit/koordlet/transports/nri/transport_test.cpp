@@ -143,7 +143,7 @@ TEST_CASE("Runtimes of every NRI are served") {
   }
 }
 
-TEST_CASE("Without a socket it is said once, and a runtime that comes is found at once") {
+TEST_CASE("complaint 1993: without a socket it is said once, and a runtime that comes is found at once") {
   std::vector<std::string> heard;
   Rig rig([&](FakeRuntime& runtime) { return tell(runtime, kStories[1], heard); });
   rig.start();
@@ -162,7 +162,7 @@ TEST_CASE("Without a socket it is said once, and a runtime that comes is found a
   CHECK(rig.loop.clock.mono() < came + 5s);
 }
 
-TEST_CASE("A connection that is lost is made again, one at a time") {
+TEST_CASE("complaint 2334: a connection that is lost is made again, one at a time") {
   std::vector<std::string> heard;
   Rig rig([&](FakeRuntime& runtime) { return tell(runtime, kStories[1], heard); });
   rig.listen();
@@ -200,7 +200,9 @@ TEST_CASE("It does not stay away for ever") {
   CHECK(rig.loop.clock.mono() >= MonoTime{} + 30s);
 }
 
-TEST_CASE("A runtime that refuses, or does not go on, is left and tried again, and it is said why") {
+TEST_CASE(
+    "complaint 2678: a runtime that refuses, or does not go on, is left and tried again, and it is said "
+    "why") {
   struct Row {
     std::string_view what;
     FakeRuntime::Talk talk;
