@@ -7,6 +7,7 @@
 #include <boost/system/system_error.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "koord/async/timer.hpp"
@@ -141,6 +142,20 @@ Task<> TaskGroup::stop(Clock& clock, nanoseconds grace) {
   co_await asio::this_coro::throw_if_cancelled(throws);
 }
 
+namespace {
+
+/// Lets only the end of the grace in, as begin_cleanup() does, and notes that the polite one has come.
+struct NotedIn {
+  std::shared_ptr<bool> polite;
+  asio::cancellation_type operator()(asio::cancellation_type type) const {
+    const bool end = (type & asio::cancellation_type::terminal) != asio::cancellation_type::none;
+    *polite = *polite || type != asio::cancellation_type::none;
+    return end ? asio::cancellation_type::terminal : asio::cancellation_type::none;
+  }
+};
+
+}  // namespace
+
 Task<Result<>> with_cleanup(Task<Result<>> body, Task<> cleanup) {
   Result<> result;
   std::exception_ptr thrown;
@@ -150,12 +165,14 @@ Task<Result<>> with_cleanup(Task<Result<>> body, Task<> cleanup) {
     thrown = std::current_exception();
   }
   const auto state = co_await asio::this_coro::cancellation_state;
-  const bool cancelled = state.cancelled() != asio::cancellation_type::none;
-  co_await begin_cleanup();
+  const auto cancelled = std::make_shared<bool>(state.cancelled() != asio::cancellation_type::none);
+  co_await asio::this_coro::reset_cancellation_state(NotedIn{cancelled}, AllOut());
   co_await std::move(cleanup);
   if (thrown) std::rethrow_exception(thrown);
   // The state has forgotten it, so the callers learn it this way.
-  if (cancelled) throw boost::system::system_error(asio::error::operation_aborted);
+  if (*cancelled) throw boost::system::system_error(asio::error::operation_aborted);
+  // They go on, and have to hear what comes.
+  co_await asio::this_coro::reset_cancellation_state(AnyIn(), AllOut());
   co_return result;
 }
 

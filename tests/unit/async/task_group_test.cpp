@@ -43,6 +43,12 @@ Task<Result<>> with_last_write(Clock& clock, std::string& trace) {
   co_return co_await with_cleanup(sleeper(clock, 1h, trace, 'x'), last_write(clock, trace));
 }
 
+/// One whose body ends by itself, and that goes on.
+Task<Result<>> goes_on(Clock& clock, std::string& trace) {
+  KOORD_CO_CHECK(co_await with_cleanup(sleeper(clock, 1s, trace, 'x'), last_write(clock, trace)));
+  co_return co_await sleeper(clock, 1h, trace, 'y');
+}
+
 /// A loop around a cleanup must end although the cleanup made the task forget its cancellation.
 Task<> elector(Clock& clock, std::string& trace) {
   for (;;) (void)co_await with_last_write(clock, trace);
@@ -118,6 +124,27 @@ TEST_CASE("a cleanup runs after a polite stop and is cut when the grace is over"
     group.spawn("elector", elector(loop.clock, trace));
     loop.settle();
     test::run_task(loop, group.stop(loop.clock, row.grace));
+    CHECK(trace == row.trace);
+    CHECK(loop.clock.mono() == MonoTime{} + row.ends);
+    CHECK(failures.seen.empty());
+  }
+}
+
+TEST_CASE(
+    "a task that goes on after a cleanup is stopped politely, also where that came while it cleaned up") {
+  struct Row {
+    nanoseconds runs, ends;
+    const char* trace;
+  };
+  for (const Row& row : {Row{10s, 10s, "xwritten!"}, Row{2s, 3s, "xwritten"}}) {
+    test::Loop loop;
+    std::string trace;
+    Failures failures;
+    TaskGroup group(loop.executor(), failures.callback());
+    group.spawn("goes on", goes_on(loop.clock, trace));
+    loop.advance(1s);  // each timer of its own
+    loop.advance(row.runs - 1s);
+    test::run_task(loop, group.stop(loop.clock, 20s));
     CHECK(trace == row.trace);
     CHECK(loop.clock.mono() == MonoTime{} + row.ends);
     CHECK(failures.seen.empty());
