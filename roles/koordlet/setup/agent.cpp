@@ -36,7 +36,7 @@ constexpr nanoseconds kShortestReport = std::chrono::milliseconds(100);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
-constexpr std::string_view kJournal = "throttled", kActions = "evicted", kSeries = "koord-series",
+constexpr std::string_view kJournal = "throttled", kActions = "evicted", kBirths = "births", kSeries = "koord-series",
                            kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
@@ -146,7 +146,10 @@ Result<> Agent::set_up() {
                                        CollectorLoop{&tasks_, &context_.clock});
 
   resource_gauges_.emplace(context_.metrics, external_, context_.clock.now());
-  hub_.listen([this](const std::shared_ptr<const Inventory>& now) { resource_gauges_->inventory(*now); });
+  hub_.listen([this](const std::shared_ptr<const Inventory>& now) {
+    resource_gauges_->inventory(*now);
+    if (schedule_.hear(*now)) news_.set();
+  });
   const auto shown = [this] {
     std::vector<SourceStatus> all = sources();
     if (transports_) std::ranges::move(transports_->sources(), std::back_inserter(all));
@@ -312,7 +315,8 @@ Result<> Agent::set_up_transports() {
   KOORD_TRY(made, Transports::make(
                       {context_, parts_.strategies, hub_, *executor_, [this] { return topology(); }, tasks_,
                        [this](std::span<const Ahead::Value> values) { return qos_->write_ahead(values); },
-                       [this](std::span<const Ahead::Given> values) { return qos_->note_given(values); }},
+                       [this](std::span<const Ahead::Given> values) { return qos_->note_given(values); },
+                       boot_file(kBirths)},
                       std::move(settings)));
   transports_ = std::move(made);
   runner_->ask_first(transports_->runtime());
@@ -380,6 +384,7 @@ Task<Result<>> Agent::run() {
     tasks_.spawn("node", states_->follow_node());
     tasks_.spawn("pods", states_->follow_pods());
     tasks_.spawn("container events", states_->follow_containers());
+    if (transports_) tasks_.spawn("containers that run", states_->follow_runtime(transports_->runtime()));
   }
   if (standalone_) tasks_.spawn("configuration", standalone_->follow());
   if (reporter_) {
@@ -458,14 +463,25 @@ Task<Result<>> Agent::tick() {
   TickView view;  // its memory is used again
   for (;;) {
     const MonoTime now = context_.clock.mono();
-    const MonoTime next = schedule_.begin(now);
+    schedule_.begin(now);
     view = sampler_->tick(hub_.current(), now, context_.clock.now());
     view.pods_listed = states_ ? states_->pods_listed() : std::optional(now);  // a file is what it is
     if (view.facts) parts_.facts = view.facts;
     if (predictor_) predictor_->tick(view);
     if (transports_) transports_->tick();
     qos_->tick(view);
-    KOORD_CO_CHECK(co_await sleep_until(context_.clock, next));
+    KOORD_CO_CHECK(co_await rest());
+  }
+}
+
+/// Until the next tick: what the inventory says meanwhile may have it begin sooner.
+Task<Result<>> Agent::rest() {
+  for (;;) {
+    news_.reset();
+    const nanoseconds left = schedule_.next() - context_.clock.mono();
+    if (left <= nanoseconds(0)) co_return Result<>();
+    const auto heard = co_await with_timeout(context_.clock, left, news_.wait());
+    if (!heard && heard.error().code() != Code::timeout) co_return heard;
   }
 }
 

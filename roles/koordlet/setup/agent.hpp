@@ -65,6 +65,7 @@ class Agent final : public runtime::Role {
   Result<> set_up_standalone(const std::string& file);
   void serve();
   Task<Result<>> tick();
+  Task<Result<>> rest();
   Task<Result<>> keep_checkpoint();
   Task<Result<>> save_checkpoint();
   Result<> withdraw_hook_server();
@@ -111,7 +112,7 @@ class Agent final : public runtime::Role {
   std::string checkpoint_;                  // the file; empty: none
   bool checkpoint_refused_ = false;
 
-  Event ended_;
+  Event ended_, news_;
   std::optional<Error> failure_;
   TaskGroup tasks_;
 };

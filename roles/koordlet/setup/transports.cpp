@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "koord/async/timer.hpp"
 #include "koord/host/cgroup_knobs.hpp"
 
 namespace koord::koordlet {
@@ -16,6 +17,8 @@ using host::Knob;
 
 /// After an update of a running container the runtime may write what strategies do not want.
 constexpr nanoseconds kLookAfterUpdate = std::chrono::seconds(5);
+/// What is answered within so long is written down at once.
+constexpr nanoseconds kBurst = std::chrono::milliseconds(20);
 constexpr std::array kUpdated = {Knob::cpu_quota, Knob::cpu_shares, Knob::cpuset_cpus, Knob::memory_limit};
 
 constexpr std::string_view kAddr = "runtime-hooks-addr", kEndpoint = "runtime-hooks-host-endpoint";
@@ -80,6 +83,7 @@ Transports::Transports(const Parts& parts, TransportSettings settings)
       runtime_(engine_, parts.context.metrics, settings_.runtime) {}
 
 Result<std::unique_ptr<Transports>> Transports::make(const Parts& parts, TransportSettings settings) {
+  settings.desk.births = parts.births;
   std::unique_ptr<Transports> made(new Transports(parts, std::move(settings)));
   runtime::RoleContext& context = parts.context;
   auto desk = Desk::make(
@@ -97,12 +101,16 @@ Result<std::unique_ptr<Transports>> Transports::make(const Parts& parts, Transpo
          return number ? std::optional(*number) : std::nullopt;
        },
        .is_set = [&flags = context.flags](std::string_view flag) { return flags.get_bool(flag); },
+       .bears = [transports = made.get()] { transports->bears_.set(); },
        .clock = context.clock,
        .log = context.log,
        .metrics = context.metrics},
       made->settings_.desk);
   if (!desk) return std::move(desk).error().context("--runtime-hooks-disable-stages");
   made->desk_ = std::move(*desk);
+  if (const auto loaded = made->desk_->births().load(context.clock.mono()); !loaded)
+    context.log.warn("cannot read which containers were being made when an earlier agent ended",
+                     kv("error", loaded.error()));
   if (!made->settings_.hook_server.socket.empty())
     made->hook_server_.emplace(
         HookServer::Parts{
@@ -152,6 +160,7 @@ std::vector<SourceStatus> Transports::sources() const {
 }
 
 void Transports::start() {
+  parts_.tasks.spawn("births", keep_births());
   if (nri_) parts_.tasks.spawn("NRI", nri_->run());
   if (hook_server_) parts_.tasks.spawn("hook server", hook_server_->run());
   if (pod_resources_) parts_.tasks.spawn("pod resources", pod_resources_->run());
@@ -171,10 +180,31 @@ void Transports::write(const std::vector<LaterValue>& values) {
     parts_.context.log.warn("cannot write down what a new pod is given", kv("error", written.error()));
 }
 
+/// No container waits for it: the file is written a moment after the answers of a burst.
+Task<Result<>> Transports::keep_births() {
+  for (;;) {
+    KOORD_CO_CHECK(co_await bears_.wait());
+    KOORD_CO_CHECK(co_await sleep(parts_.context.clock, kBurst));
+    bears_.reset();
+    save_births();
+  }
+}
+
+void Transports::save_births() {
+  const auto saved = desk_->births().save();
+  if (!saved && !births_refused_)
+    parts_.context.log.warn(
+        "cannot write down which containers are being made: an agent that starts after a crash will not know "
+        "what they go back to",
+        kv("error", saved.error()));
+  births_refused_ = !saved;
+}
+
 void Transports::tick() {
   if (const auto born = desk_->born(); !born.empty())
     if (const auto noted = parts_.note_given(born); !noted)
       parts_.context.log.warn("cannot write down what new containers were given", kv("error", noted.error()));
+  save_births();  // after the journal has what was in them
   const auto updated = desk_->last_update();
   if (!updated || parts_.context.clock.mono() - *updated > kLookAfterUpdate) return;
   for (const Knob knob : kUpdated) parts_.executor.look_again(knob);

@@ -10,6 +10,7 @@
 #include "framework/hooks/desk.hpp"
 #include "framework/qos/ahead.hpp"
 #include "framework/states/source_status.hpp"
+#include "koord/async/event.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/rpc/engine.hpp"
 #include "koord/runtime/role.hpp"
@@ -44,6 +45,7 @@ class Transports {
     /// What a runtime tells of before the agent's strategies know of it: QosManager::write_ahead().
     std::function<Result<>(std::span<const Ahead::Value>)> write_ahead;
     std::function<Result<>(std::span<const Ahead::Given>)> note_given;
+    BootFile::Place births;
   };
   static Result<std::unique_ptr<Transports>> make(const Parts& parts, TransportSettings settings);
 
@@ -60,6 +62,8 @@ class Transports {
   Transports(const Parts& parts, TransportSettings settings);
   void set_up_nri(const nri::Settings& settings);
   void write(const std::vector<LaterValue>& values);
+  Task<Result<>> keep_births();
+  void save_births();
 
   Parts parts_;
   TransportSettings settings_;
@@ -68,6 +72,8 @@ class Transports {
   ContainerRuntime runtime_;
   std::optional<HookServer> hook_server_;
   std::optional<nri::Transport> nri_;
+  Event bears_;
+  bool births_refused_ = false;
   std::optional<PodResources> pod_resources_;  // where its gate is on
 };
 

@@ -22,6 +22,10 @@ constexpr nanoseconds kRuntime = std::chrono::seconds(2);
 constexpr std::string_view kReason = "evicted";  // upstream's, as are the events' reasons
 constexpr std::string_view kSuccess = "evictPodSuccess", kFail = "evictPodFail";
 
+bool has_a_runtime_class(const PodInfo& pod) {
+  return pod.object && !pod.object->spec.runtime_class_name.empty();
+}
+
 }  // namespace
 
 void PodRunner::run(const Action& action, Done done) {
@@ -80,8 +84,10 @@ Task<Result<>> PodRunner::evict(const Action& action) {
   co_return outcome;
 }
 
-/// Whether a container of it runs, by the kernel's word.
+/// Whether a container of it runs, by the kernel's word. Of those in a virtual machine, or behind another
+/// runtime's own monitor, the kernel shows nothing: only the runtime can say.
 Task<Result<bool>> PodRunner::is_anybody_there(const PodInfo& pod) {
+  if (has_a_runtime_class(pod)) co_return true;
   std::function<Result<bool>()> look = [groups = groups_to_stop(pod),
                                         &cgroups = parts_.cgroups]() -> Result<bool> {
     for (const std::string& group : groups) {

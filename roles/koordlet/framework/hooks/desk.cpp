@@ -52,9 +52,6 @@ constexpr std::array<StageRow, 8> kStages = {{
 }};
 constexpr std::size_t kMoments = 6, kKnobs = 64;
 constexpr std::size_t kToldAtMost = 1000;
-/// Of containers that are being made; a runtime makes one within minutes, or never.
-constexpr std::size_t kMostBirths = 4096;
-constexpr nanoseconds kBirth = std::chrono::minutes(10);
 
 constexpr std::size_t index(RuntimeMoment moment) { return static_cast<std::size_t>(moment); }
 
@@ -98,7 +95,8 @@ class Desk::Impl {
       : parts_(std::move(parts)),
         fail_(options.fail),
         readers_(terms_readers(parts_.strategies)),
-        requests_(parts_.metrics.counters(kRequests)) {
+        requests_(parts_.metrics.counters(kRequests)),
+        births_(std::move(options.births)) {
     const auto invoked = parts_.metrics.histograms(kInvoked);
     for (const StrategyEntry* row : parts_.strategies) {
       if (row->hook == nullptr || std::ranges::find(options.dry_run, row->name) != options.dry_run.end())
@@ -146,22 +144,8 @@ class Desk::Impl {
   }
   std::optional<MonoTime> last_update() const { return last_update_; }
 
-  std::vector<Ahead::Given> born() {
-    std::vector<Ahead::Given> all;
-    if (births_.empty() || looked_at_ == parts_.hub.current()) return all;
-    looked_at_ = parts_.hub.current();
-    for (auto birth = births_.begin(); birth != births_.end();) {
-      const PodInfo* const pod = find(*looked_at_, birth->first.first);
-      const ContainerInfo* const container = pod ? container_of(*pod, birth->first.second) : nullptr;
-      const bool known = container != nullptr && container->id != birth->second.before;
-      if (known)
-        for (const Value& value : birth->second.values)
-          all.push_back({value.knob, container->group, value.given, value.free, value.strategy});
-      const bool late = parts_.clock.mono() - birth->second.at > kBirth;
-      birth = known || late ? births_.erase(birth) : std::next(birth);
-    }
-    return all;
-  }
+  Births& births() { return births_; }
+  std::vector<Ahead::Given> born() { return births_.known(parts_.hub.current(), parts_.clock.mono()); }
 
   Result<Verdict> answer(const RuntimeRequest& request, Transport transport) {
     Verdict verdict;
@@ -204,40 +188,6 @@ class Desk::Impl {
     std::string folder;  // of all pods
     std::array<std::optional<bool>, kKnobs> has;
   };
-
-  /// What a container that is being made was given.
-  struct Value {
-    Knob knob{};
-    KnobValue given, free;
-    std::string_view strategy;
-  };
-  struct Birth {
-    std::vector<Value> values;
-    std::string before;  // the id of the container of that name that there was
-    MonoTime at{};
-  };
-
-  static const PodInfo* find(const Inventory& inventory, std::string_view uid) {
-    const auto& all = inventory.all_pods;
-    const auto found =
-        std::ranges::lower_bound(all, uid, {}, [](const auto& pod) { return std::string_view(pod->uid); });
-    return found != all.end() && (*found)->uid == uid ? found->get() : nullptr;
-  }
-  static const ContainerInfo* container_of(const PodInfo& pod, std::string_view name) {
-    const auto found = std::ranges::find(pod.containers, name, &ContainerInfo::name);
-    return found != pod.containers.end() ? &*found : nullptr;
-  }
-
-  void remember(const RuntimeRequest& request, std::vector<Value> values) {
-    if (values.empty()) return;
-    if (births_.size() >= kMostBirths) births_.clear();  // of a runtime that makes nothing of what it asks
-    Birth birth{.values = std::move(values), .before = {}, .at = parts_.clock.mono()};
-    if (const PodInfo* const pod = find(*known_.inventory, request.sandbox.uid))
-      if (const ContainerInfo* const there = container_of(*pod, request.container->name))
-        birth.before = there->id;
-    births_.insert_or_assign({request.sandbox.uid, request.container->name}, std::move(birth));
-    looked_at_.reset();
-  }
 
   /// What the request has of it.
   KnobValue free_of(Knob knob, const RuntimeResources& had) const {
@@ -335,7 +285,7 @@ class Desk::Impl {
   /// One owner a value: the row that stands earlier.
   void ask(const RuntimeRequest& request, Transport transport, const HookTarget& target, Verdict& verdict) {
     std::bitset<kKnobs> owned;
-    std::vector<Value> given;
+    std::vector<Births::Value> given;
     const bool birth = request.moment == RuntimeMoment::create_container;
     for (Row& row : rows_) {
       answer_.clear();
@@ -354,8 +304,8 @@ class Desk::Impl {
                              carries(transport, cargo_of(value.knob), request.moment) &&
                              set(value, request, verdict);
         if (carried && birth)
-          given.push_back(
-              {value.knob, value.value, free_of(value.knob, request.container->resources), row.entry->name});
+          given.push_back({value.knob, value.value, free_of(value.knob, request.container->resources),
+                           std::string(row.entry->name)});
         if (!carried)
           verdict.later.push_back(
               {std::string(target.group), value.knob, std::move(value.value), value.reason, row.entry->name});
@@ -378,7 +328,10 @@ class Desk::Impl {
           carries(transport, Cargo::oom_score_adj, request.moment))
         verdict.settings.oom_score_adj = answer_.oom_score_adj;
     }
-    if (birth) remember(request, std::move(given));
+    if (!birth || given.empty()) return;
+    births_.add(*known_.inventory, request.sandbox.uid, request.container->name, std::move(given),
+                parts_.clock.mono());
+    if (parts_.bears) parts_.bears();
   }
 
   /// False: there is no such field.
@@ -442,8 +395,7 @@ class Desk::Impl {
   std::string missing_;
   HookAnswer answer_;  // of one hook
   std::optional<MonoTime> last_update_;
-  std::map<std::pair<std::string, std::string>, Birth> births_;  // by the pod's uid and the container's name
-  std::shared_ptr<const Inventory> looked_at_;                   // by born()
+  Births births_;
   std::set<std::pair<std::string, std::string>> told_;
 };
 
@@ -461,6 +413,7 @@ Result<Verdict> Desk::answer(const RuntimeRequest& request, Transport transport)
 bool Desk::asked_at(RuntimeMoment moment) const { return impl_->asked_at(moment); }
 std::vector<std::string_view> Desk::stages() const { return impl_->stages(); }
 std::string Desk::missing() const { return impl_->missing(); }
+Births& Desk::births() { return impl_->births(); }
 std::vector<Ahead::Given> Desk::born() { return impl_->born(); }
 std::optional<MonoTime> Desk::last_update() const { return impl_->last_update(); }
 

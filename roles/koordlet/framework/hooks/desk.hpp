@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/hooks/births.hpp"
 #include "framework/hooks/carriage.hpp"
 #include "framework/hooks/hook.hpp"
 #include "framework/hooks/runtime_request.hpp"
@@ -74,6 +75,8 @@ class Desk {
     std::function<bool(host::Knob knob, std::string_view group)> has;
     std::function<std::optional<std::int64_t>(host::Knob knob, std::string_view name)> setting;
     std::function<bool(std::string_view flag)> is_set;
+    /// Births have come that their file does not know yet; may be empty.
+    std::function<void()> bears = {};
     Clock& clock;
     Logger log;
     metrics::Registry& metrics;
@@ -83,6 +86,7 @@ class Desk {
     std::vector<std::string> disabled_stages;  // "PreCreateContainer": --runtime-hooks-disable-stages
     /// --runtime-hooks-plugin-failure-policy=Fail: what cannot be answered as it should be is refused.
     bool fail = false;
+    BootFile::Place births;
   };
   /// Code::invalid for a stage that there is not.
   static Result<std::unique_ptr<Desk>> make(Parts parts, Options options);
@@ -108,6 +112,8 @@ class Desk {
   /// Of containers that were to be made with values of an answer, and that the inventory knows by now: what
   /// these are, and would be otherwise. Each once, for QosManager::note_given().
   std::vector<Ahead::Given> born();
+  /// Whose file is the caller's to load and to save.
+  Births& births();
   /// When it last answered an update of a running container: what the runtime writes then may be other than
   /// what strategies want, whose files are to be looked at again for some seconds.
   std::optional<MonoTime> last_update() const;

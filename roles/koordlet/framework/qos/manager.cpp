@@ -21,12 +21,6 @@ bool suspends(const Arbiter::Decision& decision) {
   return host::row(decision.intent->knob).suspends && *decision.value == KnobValue(std::int64_t{1});
 }
 
-/// Group and key, as far as there are any.
-std::string name_of(std::string_view group, std::string_view key) {
-  if (key.empty()) return std::string(group);
-  return group.empty() ? std::string(key) : fmt::format("{} {}", group, key);
-}
-
 /// How often the files of what is in force are looked at: of a plan that stands, and of others what is below
 /// the groups that they name, or sets them free.
 constexpr nanoseconds kLookAgain = std::chrono::seconds(10);
@@ -110,6 +104,7 @@ class QosManager::Impl final : public KnobReader {
     const Inventory& inventory = *view.inventory;
     inventory_ = &inventory;
     actions_.tick(inventory, view.pods_listed);
+    if (inventory.pods_known) ahead_.begin(clock_.mono());
     tree_.start_tick(inventory.generation);
     const bool changed = std::exchange(generation_, inventory.generation) != inventory.generation;
     if (changed) {
@@ -422,9 +417,12 @@ class QosManager::Impl final : public KnobReader {
       if (ahead_.covers(entry, now_)) continue;
       if (const auto* other = suspender_of(entry.knob, entry.group); other && suspends(*other)) continue;
       const auto owner =
-          std::find_if(strategies_.begin(), strategies_.end(),
-                       [&](const ManagedStrategy& one) { return one.row->name == entry.strategy; });
-      if (owner != strategies_.end() && owner->plan.keeps(entry.knob) && !owner->settings.dry) continue;
+          std::ranges::find(strategies_, entry.strategy, [](const auto& one) { return one.row->name; });
+      const bool owned = owner != strategies_.end() && !owner->settings.dry;
+      if (owned && owner->plan.keeps(entry.knob)) continue;
+      // Who is on CPUs of its own stays so while the kubelet has yet to tell of it.
+      const bool of_a_hook = owned && owner->settings.enabled && owner->row->hook != nullptr;
+      if (of_a_hook && ahead_.awaits(entry, *inventory_, now_)) continue;
       auto value = freed(entry, *inventory_, context_.topology().get(), executor_.version());
       if (!value) continue;
       Intent intent;

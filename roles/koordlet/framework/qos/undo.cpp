@@ -25,6 +25,11 @@ constexpr std::size_t kMostNamed = 8;
 
 }  // namespace
 
+std::string name_of(std::string_view group, std::string_view key) {
+  if (key.empty()) return std::string(group);
+  return group.empty() ? std::string(key) : fmt::format("{} {}", group, key);
+}
+
 bool is_kubelets_best_effort(const Inventory& inventory, std::string_view group) {
   return host::is_within(
       group, host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root));

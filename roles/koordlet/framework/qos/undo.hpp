@@ -12,6 +12,8 @@
 
 namespace koord::koordlet {
 
+/// Group and key, as far as there are any: what a setting is called.
+std::string name_of(std::string_view group, std::string_view key);
 /// Whether it is the kubelet's best-effort folder or below it.
 bool is_kubelets_best_effort(const Inventory& inventory, std::string_view group);
 

@@ -28,6 +28,12 @@ namespace {
 /// Container events ask at once, within these limits.
 constexpr double kEventQps = 5;
 constexpr int kEventBurst = 10;
+/// A container's group is made some time before it runs: the runtime is asked after so long, and so often.
+constexpr nanoseconds kStarts = std::chrono::milliseconds(150);
+constexpr int kRuntimeAsks = 3;
+constexpr double kRuntimeQps = 2;
+constexpr int kRuntimeBurst = 4;
+constexpr nanoseconds kRuntimePatience = std::chrono::seconds(1);
 constexpr std::size_t kMaxCpuManagerState = 1 << 20;
 /// A new cgroup shows up before the kubelet tells of its container: it is asked again so soon, so often.
 constexpr nanoseconds kFollowUp = std::chrono::seconds(1);
@@ -57,8 +63,10 @@ States::States(Parts parts, StatesSettings settings)
               [this] {
                 follow_ups_ = kFollowUps;
                 wake_.set();
+                came_.set();
               }),
-      limit_(kEventQps, kEventBurst) {
+      limit_(kEventQps, kEventBurst),
+      runtime_limit_(kRuntimeQps, kRuntimeBurst) {
   node_.name = settings_.node_name;
   kubelet_root_ = settings_.kubelet_root;
   nodes_.deliver_to(queue_);
@@ -223,6 +231,7 @@ void States::publish() {
   next.node = node_;
   next.pods = pods_;
   next.all_pods = all_pods_;
+  started_.add_to(next.pods, next.all_pods, driver_, kubelet_root_, settings_.readers);
   next.own_cpus = own_cpus_;
   next.kubelet = config_;
   next.host_applications = applications_;
@@ -260,6 +269,32 @@ void States::settle_in(host::CgroupDriver driver, const std::string& root) {
 
 Task<Result<>> States::follow_containers() { return events_.run(); }
 
+/// The kubelet has its status from the runtime, once a second, and writes it down later still.
+Task<Result<>> States::follow_runtime(ContainerLister& runtime) {
+  for (;;) {
+    KOORD_CO_CHECK(co_await came_.wait());
+    for (int ask = 0; ask < kRuntimeAsks; ++ask) {
+      came_.reset();
+      KOORD_CO_CHECK(co_await sleep(parts_.clock, kStarts));
+      if (const nanoseconds wait = runtime_limit_.take(parts_.clock.mono()); wait.count() > 0)
+        KOORD_CO_CHECK(co_await sleep(parts_.clock, wait));
+      const auto asked = co_await ask_runtime(runtime);
+      if (asked) continue;
+      if (asked.error().code() == Code::cancelled) co_return asked;
+      parts_.log.v(2, "the container runtime does not say what runs: the kubelet will",
+                   kv("error", asked.error()));
+      break;
+    }
+  }
+}
+
+Task<Result<>> States::ask_runtime(ContainerLister& runtime) {
+  const MonoTime at = parts_.clock.mono();
+  KOORD_CO_TRY(running, co_await runtime.started(kRuntimePatience));
+  if (started_.take(std::move(running), at)) publish();
+  co_return Result<>();
+}
+
 Task<Result<>> States::follow_pods() {
   KOORD_CO_CHECK(co_await addressed_.wait());
   for (;;) {
@@ -269,6 +304,7 @@ Task<Result<>> States::follow_pods() {
     const Result<> done = co_await sync_pods();
     if (!done && done.error().code() == Code::cancelled) co_return done;
     if (done) pods_listed_ = parts_.clock.mono();
+    if (started_.is_old(parts_.clock.mono())) came_.set();
     note(kubelet_status_, done);
     if (!done) tell_of_kubelet(done.error());
     publish();

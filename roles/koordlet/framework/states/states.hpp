@@ -10,6 +10,7 @@
 #include "framework/states/container_events.hpp"
 #include "framework/states/kubelet.hpp"
 #include "framework/states/source_status.hpp"
+#include "framework/states/started_containers.hpp"
 #include "framework/states/warnings.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/offload.hpp"
@@ -62,6 +63,8 @@ class States {
   Task<Result<>> follow_node();
   Task<Result<>> follow_pods();
   Task<Result<>> follow_containers();
+  /// Which containers run, by the runtime's word, for as long as the kubelet does not tell.
+  Task<Result<>> follow_runtime(ContainerLister& runtime);
 
   /// Waits until node, NodeSLO and pods have been heard of.
   Task<Result<>> wait_known();
@@ -84,6 +87,7 @@ class States {
   /// Where the kubelet has its groups.
   void settle_in(host::CgroupDriver driver, const std::string& root);
   void tell(const PodList& list);
+  Task<Result<>> ask_runtime(ContainerLister& runtime);
   void tell_of_kubelet(const Error& error);
   bool is_stale() const;
   void note(SourceStatus& source, const Result<>& result);
@@ -95,7 +99,8 @@ class States {
   kube::DeliveryQueue queue_;
   KubeletClient kubelet_;
   ContainerEvents events_;
-  TokenBucket limit_;
+  TokenBucket limit_, runtime_limit_;
+  StartedContainers started_;
 
   host::CgroupDriver driver_ = host::CgroupDriver::systemd;
   std::string kubelet_root_;
@@ -123,7 +128,7 @@ class States {
   int follow_ups_ = 0;  // early looks that are still to come after a container event
   bool events_refused_ = false, cpu_manager_refused_ = false, checkpoint_unread_ = false;
   SourceStatus api_{.name = "API server"}, kubelet_status_{.name = "kubelet"};
-  Event wake_, addressed_, known_;
+  Event wake_, addressed_, known_, came_;
 };
 
 }  // namespace koord::koordlet

@@ -54,6 +54,15 @@ std::string ContainerRuntime::socket(std::string_view scheme) const {
   return {};
 }
 
+std::string_view ContainerRuntime::scheme() const {
+  if (!options_.endpoint.empty())
+    return options_.endpoint.find("crio") == std::string::npos ? "containerd" : "cri-o";
+  const std::string path = socket("");
+  for (const Place& place : kPlaces)
+    if (path.ends_with(place.below_var_run)) return place.scheme;
+  return {};
+}
+
 Task<Result<std::string>> ContainerRuntime::call(std::string_view scheme, std::string_view method,
                                                  std::string message, nanoseconds within) {
   const std::string path = socket(scheme);
@@ -88,6 +97,17 @@ Task<Result<std::vector<rpc::cri::RuntimeContainer>>> ContainerRuntime::running(
   KOORD_CO_TRY(answer, co_await call("", rpc::cri::method::kListContainers,
                                      rpc::cri::list_request(rpc::cri::ContainerState::running), within));
   co_return rpc::cri::read_listed(answer);
+}
+
+Task<Result<std::vector<StartedContainer>>> ContainerRuntime::started(nanoseconds within) {
+  const std::string_view of = scheme();
+  KOORD_CO_TRY(containers, co_await running(within));
+  std::vector<StartedContainer> all;
+  for (rpc::cri::RuntimeContainer& one : containers) {
+    if (one.pod_uid.empty() || one.state != rpc::cri::ContainerState::running) continue;
+    all.push_back({std::move(one.pod_uid), std::move(one.name), fmt::format("{}://{}", of, one.id)});
+  }
+  co_return all;
 }
 
 Task<Result<rpc::cri::RuntimeVersion>> ContainerRuntime::version(nanoseconds within) {

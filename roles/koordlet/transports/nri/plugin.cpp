@@ -92,7 +92,10 @@ Plugin::Answer Plugin::synchronize(std::string_view payload) {
   for (const rpc::nri::Container& container : containers_) {
     const auto pod = pods_.find(container.pod_id);
     const bool lives = container.state != rpc::nri::State::stopped;
-    if (pod == pods_.end() || !lives || !parts_.asked_at(RuntimeMoment::update_container)) continue;
+    // A change without an id would be nobody's.
+    if (pod == pods_.end() || !lives || container.id.empty() ||
+        !parts_.asked_at(RuntimeMoment::update_container))
+      continue;
     // An error is one container's, which stays as it is.
     const auto verdict =
         parts_.ask(request_of(RuntimeMoment::update_container, scheme_, pod->second, &container, nullptr));
@@ -152,7 +155,7 @@ Plugin::Answer Plugin::create(const rpc::nri::Happened& call) {
 }
 
 Plugin::Answer Plugin::update(const rpc::nri::Happened& call) {
-  if (!call.container) return std::string();
+  if (!call.container || call.container->id.empty()) return std::string();
   const rpc::nri::Resources asked = call.resources.value_or(rpc::nri::Resources{});
   KOORD_TRY(verdict, parts_.ask(request_of(RuntimeMoment::update_container, scheme_, call.pod,
                                            &*call.container, &asked)));

@@ -13,7 +13,10 @@ namespace koord::koordlet::testing {
 
 class DeskRig : public HooksRig {
  public:
-  explicit DeskRig(host::CgroupVersion version = host::CgroupVersion::v1) : HooksRig(version) { open(); }
+  explicit DeskRig(host::CgroupVersion version = host::CgroupVersion::v1, std::string journal = {})
+      : HooksRig(version, std::move(journal)) {
+    open();
+  }
 
   /// A desk that knows what the inventory says now.
   void open(Desk::Options options = {}) {
@@ -35,6 +38,7 @@ class DeskRig : public HooksRig {
                        std::string_view group) { return executor->setting(knob, group).has_value(); },
          .setting = [](host::Knob, std::string_view) { return std::optional<std::int64_t>(); },
          .is_set = [this](std::string_view flag) { return set.contains(flag); },
+         .bears = [this] { ++bears; },
          .clock = clock,
          .log = Logger(log, clock, 1),
          .metrics = desk_metrics},
@@ -51,6 +55,7 @@ class DeskRig : public HooksRig {
   InventoryHub hub;
   std::vector<const StrategyEntry*> asked;  // in place of the agent's
   metrics::Registry desk_metrics;
+  int bears = 0;
   std::unique_ptr<Desk> desk;
 };
 

@@ -8,6 +8,7 @@
 #include <future>
 
 #include "framework/action/pod_runner.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/file.hpp"
 #include "koord/rpc/server.hpp"
@@ -66,6 +67,11 @@ class Rig : public RpcRig {
   Result<> stop_pod(bool by_runtime = true) {
     auto pod = std::make_shared<PodInfo>();
     pod->uid = "u", pod->name = "a", pod->ns = "ns";
+    if (!runtime_class.empty()) {
+      auto object = std::make_shared<api::Pod>();
+      object->spec.runtime_class_name = Symbol(runtime_class);
+      pod->object = std::move(object);
+    }
     for (const char* name : {"c1", "c2", "c3"}) {
       pod->containers.push_back({.name = name,
                                  .id = name,
@@ -96,6 +102,7 @@ class Rig : public RpcRig {
   std::vector<std::string> stopped;
   std::optional<nanoseconds> time_left;
   bool hangs = false, empty = false;
+  std::string runtime_class;
   CapturedLog captured;
   Logger log{captured, clock};
   WorkerPool workers{1};
@@ -135,6 +142,7 @@ TEST_CASE("Runtimes are found where they listen, or where a flag says", "[koordl
     rig.serve(name);
     CHECK(rig.make().socket("cri-o") == rig.path(name));
     CHECK(rig.make().socket("") == rig.path(name));
+    CHECK(rig.make().scheme() == "cri-o");
     CHECK(rig.stop("c1", "cri-o").has_value());
   }
   for (const bool with_scheme : {true, false}) {
@@ -144,6 +152,8 @@ TEST_CASE("Runtimes are found where they listen, or where a flag says", "[koordl
     CHECK(rig.stop("c1").has_value());
   }
   Rig rig;
+  CHECK(rig.run(rig.make().started(20s)).error().code() == Code::unsupported);
+  CHECK(rig.make().scheme().empty());
   rig.tree.write("run/containerd/containerd.sock", "no socket");
   CHECK(rig.make().socket("containerd").empty());
 }
@@ -177,6 +187,9 @@ TEST_CASE("What runs is listed with its pod", "[koordlet][container_runtime]") {
   CHECK(running->front().state == rpc::cri::ContainerState::running);
   CHECK(running->front().created_at == 7);
   CHECK(running->front().pod_uid == "x");
+  const auto started = rig.run(rig.make().started(20s));
+  REQUIRE(started.has_value());
+  CHECK(*started == std::vector<StartedContainer>{{"x", "main", "containerd://c"}});
   CHECK(rpc::cri::read_listed("\xff").error().code() == Code::parse);
 }
 
@@ -219,6 +232,19 @@ TEST_CASE("An eviction asks the runtime first; what is left is killed by its pro
     rig.empty = true;
     CHECK(rig.stop_pod().error().code() == Code::unavailable);
     CHECK(rig.stopped.empty());
+  }
+  SECTION("nobody is seen of a pod in a virtual machine: the runtime says whether it runs") {
+    rig.empty = true;
+    rig.runtime_class = "kata";
+    CHECK(rig.stop_pod().has_value());
+    CHECK(rig.stopped == std::vector<std::string>{"c1", "c2", "c3"});
+  }
+  SECTION("nor does the runtime know of one") {
+    rig.empty = true;
+    rig.runtime_class = "kata";
+    rig.answers = {
+        {"c1", StatusCode::not_found}, {"c2", StatusCode::not_found}, {"c3", StatusCode::not_found}};
+    CHECK(rig.stop_pod().error().code() == Code::unavailable);
   }
   SECTION("without one all is as it was") {
     CHECK(rig.stop_pod(false).has_value());

@@ -379,6 +379,80 @@ TEST_CASE("What a container was born with goes back to what it would have had, a
   CHECK(rig.kernel.cpus(pod.containers[0].group) == (v2 ? "" : "0-15"));
 }
 
+TEST_CASE("What a container was born with is known to the next agent, wherever this one dies",
+          "[koordlet][hooks][desk]") {
+  const koord::testing::Tree tree{{}};
+  DeskRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2), tree / "journal");
+  const bool v2 = rig.kernel.version() == CgroupVersion::v2;
+  rig.only({"BatchResource", "CPUSetAllocator", "CPUNormalization"});
+  PodInfo& pod = rig.pod("u1", Qos::lsr, {});
+  pod.cpus = *CpuSet::parse("2-4");
+  Desk::Options options;
+  options.births = {.path = tree / "births", .boot_id = "boot"};
+  rig.open(options);
+  RuntimeRequest request = birth("u1", kGuaranteed);
+  request.container->resources.cpu_quota = 300'000;
+  CHECK(text(rig.ask(request)) == "2-4 -1 - -");
+  RuntimeRequest other = request;
+  other.container->name = "c\t\nx";  // which is no name, and takes no other's row
+  rig.ask(other);
+  CHECK(rig.bears == 2);
+  REQUIRE(rig.desk->births().save().has_value());
+
+  enum class Dies { before_it_knows, after_the_journal, never };
+  const Dies dies = GENERATE(Dies::before_it_knows, Dies::after_the_journal, Dies::never);
+  const auto next = [&] {
+    rig.start();
+    rig.open(options);
+    REQUIRE(rig.desk->births().load(rig.clock.mono()).has_value());
+  };
+  const auto pinned = [&] { return rig.kernel.cpus(pod.containers[0].group) == "2-4"; };
+  if (dies == Dies::before_it_knows) next();
+  rig.run(pod, {.name = "c", .limit = 3000});
+  auto& group = rig.group(pod.containers[0].group);
+  group.quota = -1;  // as the runtime made it
+  group.cpus = *CpuSet::parse("2-4");
+  rig.publish();
+  if (dies == Dies::before_it_knows) next();
+  auto born = rig.desk->born();
+  CHECK(born.size() == 2);
+  CHECK(rig.manager->note_given(born).has_value());
+  if (dies == Dies::after_the_journal) {
+    next();
+    rig.inventory.pods_known = false;  // the kubelet is slow
+    rig.ticks(3);
+    CHECK(pinned());
+    rig.inventory.pods_known = true;
+    born = rig.desk->born();
+    CHECK(born.size() == 2);
+    CHECK(rig.manager->note_given(born).has_value());
+  }
+  CHECK(rig.desk->births().save().has_value());
+  rig.ticks(2);
+  CHECK(pinned());
+  CHECK(group.quota == -1);
+  next();
+  CHECK(rig.desk->born().empty());
+  rig.ticks(2);
+  CHECK(pinned());
+  CHECK(rig.manager->cleanup(rig.inventory).has_value());
+  CHECK(group.quota == 300'000);
+  CHECK(rig.kernel.cpus(pod.containers[0].group) == (v2 ? "" : "0-15"));
+}
+
+TEST_CASE("A file of births that is none is told, and costs nothing", "[koordlet][hooks][desk]") {
+  koord::testing::Tree tree{{}};
+  Births births({.path = tree / "births", .boot_id = "boot"});
+  for (const char* rows : {"nonsense\n", "koord-births 1 boot\ncpu.shares\tS\t2\n",
+                           "koord-births 1 boot\ncpuset.cpus\tS\t0-\t0\tu\t\tc\n"}) {
+    tree.write("births", rows);
+    CHECK_FALSE(births.load(MonoTime{}).has_value());
+    CHECK(births.known(std::make_shared<const Inventory>(), MonoTime{}).empty());
+  }
+  CHECK(births.save().has_value());
+  CHECK(births.load(MonoTime{}).has_value());
+}
+
 TEST_CASE("A container that was there before is not the one that was made", "[koordlet][hooks][desk]") {
   DeskRig rig;
   PodInfo& pod = rig.pod("u1", Qos::lsr, {{.name = "c"}});

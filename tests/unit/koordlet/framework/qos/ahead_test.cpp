@@ -67,15 +67,63 @@ TEST_CASE("What no strategy wants of it after half a minute is set free", "[koor
   CHECK((rig.group(kPod).shares == 2 && rig.group(kPod).quota == -1));
 }
 
-TEST_CASE("The next agent sets free what this one wrote ahead and died", "[koordlet][hooks]") {
+TEST_CASE("What an agent wrote ahead and died stays while the next one learns of the pod, not for ever",
+          "[koordlet][hooks]") {
   const koord::testing::Tree tree{{}};
   HooksRig rig(CgroupVersion::v1, tree / "journal");
   make(rig);
   rig.ticks(1);
   REQUIRE(rig.manager->write_ahead(values()).has_value());
   rig.start();
+  bool told = false;
+  SECTION("the kubelet tells of it late") { told = true; }
+  SECTION("it never does") {}
+  SECTION("the pods are not known for long") {
+    rig.inventory.pods_known = false;
+    rig.ticks(60);
+    rig.inventory.pods_known = true;
+    ++rig.inventory.generation;
+  }
+  rig.ticks(25);
+  CHECK((rig.group(kPod).shares == 512 && rig.group(kPod).quota == 50'000));
+  if (told) {
+    rig.pod("new", Qos::be, {{"c"}}, asks(500));
+    rig.group(kPod).shares = 512;  // the rig makes the group anew, the kubelet does not
+    rig.group(kPod).quota = 50'000;
+  }
+  rig.ticks(30);
+  CHECK(rig.group(kPod).shares == (told ? 512 : 2));
+  CHECK(rig.group(kPod).quota == (told ? 50'000 : -1));
+}
+
+TEST_CASE("A pinned container of which the next agent learns late is never on other CPUs",
+          "[koordlet][hooks]") {
+  const koord::testing::Tree tree{{}};
+  HooksRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2), tree / "journal");
+  PodInfo& pinned = rig.pod("u1", Qos::lsr, {{.name = "c", .limit = 2000}});
+  pinned.cpus = *host::CpuSet::parse("2-3");
   rig.ticks(2);
-  CHECK((rig.group(kPod).shares == 2 && rig.group(kPod).quota == -1));
+  const std::string group = pinned.containers[0].group;
+  REQUIRE(rig.kernel.cpus(group) == "2-3");
+  const auto pods = std::exchange(rig.inventory.pods, {});
+  const auto all = std::exchange(rig.inventory.all_pods, {});
+  const auto pod_usage = std::exchange(rig.pod_usage, {});
+  const auto container_usage = std::exchange(rig.container_usage, {});
+  ++rig.inventory.generation;
+  rig.start();
+  for (int i = 0; i < 10; ++i) {
+    rig.ticks(1);
+    REQUIRE(rig.kernel.cpus(group) == "2-3");
+  }
+  rig.inventory.pods = pods, rig.inventory.all_pods = all;
+  rig.pod_usage = pod_usage, rig.container_usage = container_usage;
+  ++rig.inventory.generation;
+  for (int i = 0; i < 40; ++i) {
+    rig.ticks(1);
+    REQUIRE(rig.kernel.cpus(group) == "2-3");
+  }
+  CHECK(rig.manager->cleanup(rig.inventory).has_value());
+  CHECK(rig.kernel.cpus(group) != "2-3");
 }
 
 TEST_CASE("Groups that are not there, and what is decided already, are left alone", "[koordlet][hooks]") {

@@ -162,6 +162,10 @@ TEST_CASE("complaint 3129: an update is answered with its container's id, and wi
   CHECK_FALSE(rig.asked.back().container->resources.cpu_period);
   rig.update = {.cpu_shares = 512, .cpu_quota = 0, .cpuset_cpus = "2,3"};
   CHECK(rig.happened(Event::update_container).empty());  // all of it is so already
+  rig.update.cpuset_cpus = "0-7";
+  CHECK_FALSE(rig.happened(Event::update_container).empty());
+  rig.container->id.clear();  // a change that no runtime could say whose it is
+  CHECK(rig.happened(Event::update_container).empty());
 }
 
 TEST_CASE("A pod that runs: its own values are written at once, told by an event or by a call") {
@@ -237,7 +241,7 @@ Synchronize all_of(const Rig& rig, std::size_t first, std::size_t count) {
   return all;
 }
 
-TEST_CASE("Synchronize: in parts, updates with the last one, of what differs only") {
+TEST_CASE("Complaint 2678: Synchronize in parts, updates with the last one, of what differs only") {
   Rig rig;
   rig.configure("containerd", "v2.1.4");
   rig.verdict.settings = {.cpu_shares = 1024, .cpuset_cpus = "2-3"};
@@ -252,6 +256,7 @@ TEST_CASE("Synchronize: in parts, updates with the last one, of what differs onl
   Synchronize last = all_of(rig, 30, 10);
   last.containers[1].state = State::stopped;
   last.containers.push_back({.id = "orphan", .pod_id = "nobody", .state = State::running});
+  last.containers.push_back({.pod_id = last.pods[0].id, .name = "main", .state = State::running});
   const auto answer = decode_synchronize_answer(rig.call("Synchronize", encode(last)).payload);
   REQUIRE(answer.has_value());
   CHECK_FALSE(answer->more);
@@ -262,7 +267,7 @@ TEST_CASE("Synchronize: in parts, updates with the last one, of what differs onl
     CHECK_FALSE(update.container_id.empty());
     CHECK(update.resources == Resources{.cpuset_cpus = "2-3"});
   }
-  CHECK((rig.plugin->counts().pods == 40 && rig.plugin->counts().containers == 41));
+  CHECK((rig.plugin->counts().pods == 40 && rig.plugin->counts().containers == 42));
   CHECK((rig.plugin->counts().updates == 19 && rig.plugin->counts().parts == 4));
 }
 
