@@ -20,6 +20,18 @@ void Connections::drop(std::map<int, std::unique_ptr<Connection>>::iterator at) 
   all_.erase(at);
 }
 
+std::map<int, std::unique_ptr<Connections::Connection>>::iterator Connections::dispensable() {
+  auto found = all_.end();
+  for (auto at = all_.begin(); at != all_.end(); ++at) {
+    const Connection& one = *at->second;
+    if (!one.idle()) continue;
+    if (found == all_.end() ||
+        std::pair(one.called, one.number) < std::pair(found->second->called, found->second->number))
+      found = at;
+  }
+  return found;
+}
+
 bool Connections::admit(int socket) {
   const int copy = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return false;
@@ -28,12 +40,9 @@ bool Connections::admit(int socket) {
   connection->number = ++numbers_;
   if (const auto old = all_.find(socket); old != all_.end()) all_.erase(old);  // the number is used again
   if (all_.size() >= most_) {
-    auto oldest = all_.end();
-    for (auto at = all_.begin(); at != all_.end(); ++at)
-      if (!at->second->known && (oldest == all_.end() || at->second->number < oldest->second->number))
-        oldest = at;
-    if (oldest == all_.end()) return false;
-    drop(oldest);
+    const auto goes = dispensable();
+    if (goes == all_.end()) return false;
+    drop(goes);
   }
   const std::uint64_t number = connection->number;
   all_.emplace(socket, std::move(connection));
@@ -54,13 +63,16 @@ void Connections::watch(int socket, std::uint64_t number) {
                         });
 }
 
-void Connections::called(const std::string& peer) {
+std::shared_ptr<const void> Connections::called(const std::string& peer) {
   constexpr std::string_view kPrefix = "fd:";
   int socket = -1;
-  if (!peer.starts_with(kPrefix)) return;
+  if (!peer.starts_with(kPrefix)) return nullptr;
   std::from_chars(peer.data() + kPrefix.size(), peer.data() + peer.size(), socket);
   const std::lock_guard lock(mutex_);
-  if (const auto at = all_.find(socket); at != all_.end()) at->second->known = true;
+  const auto at = all_.find(socket);
+  if (at == all_.end()) return nullptr;
+  at->second->called = ++numbers_;
+  return at->second->calls;
 }
 
 std::size_t Connections::size() const {

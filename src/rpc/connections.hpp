@@ -21,11 +21,13 @@ class Connections {
   /// Breaks off all that there are.
   ~Connections();
 
-  /// `socket` is about to become gRPC's, and stays open. A full house lets the oldest go that never called;
-  /// where all have, the newcomer is refused: false.
+  /// `socket` is about to become gRPC's, and stays open. A full house lets the oldest go that never called,
+  /// or else who has called and been answered longest ago; where all have calls, the newcomer is refused:
+  /// false.
   bool admit(int socket);
-  /// gRPC's name of the connection that a call came by. From any thread.
-  void called(const std::string& peer);
+  /// A call has come by the connection of gRPC's name `peer`, and lasts while what is returned is held (which
+  /// may be longer than this lives). From any thread.
+  std::shared_ptr<const void> called(const std::string& peer);
   std::size_t size() const;
 
  private:
@@ -33,8 +35,12 @@ class Connections {
     Connection(const boost::asio::any_io_executor& executor, int copy) : socket(executor, copy) {}
     boost::asio::posix::stream_descriptor socket;
     std::uint64_t number = 0;
-    bool known = false;
+    std::uint64_t called = 0;  // the number of its last call; 0: none
+    std::shared_ptr<const char> calls = std::make_shared<const char>('\0');  // each call of it has a share
+    bool idle() const { return calls.use_count() == 1; }
   };
+  /// Who goes for a newcomer, or the end.
+  std::map<int, std::unique_ptr<Connection>>::iterator dispensable();
   void watch(int socket, std::uint64_t number);
   void drop(std::map<int, std::unique_ptr<Connection>>::iterator at);
 

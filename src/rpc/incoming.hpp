@@ -4,6 +4,7 @@
 #include <grpcpp/generic/async_generic_service.h>
 
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "tag.hpp"
@@ -27,6 +28,8 @@ class Incoming final : public Held {
   /// Called once, when the call is over for gRPC, whoever ended it: context.IsCancelled() says whether the
   /// caller did. On the queue's thread; what it refers to is held until then.
   std::function<void()> when_gone;
+  /// Its connection's, which stays while there are calls.
+  std::shared_ptr<const void> place;
 
  private:
   ~Incoming() override { dropped_(); }

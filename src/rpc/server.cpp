@@ -164,7 +164,7 @@ class Server::Impl {
   // On the queue's thread.
   void arrived(Incoming& call) {
     wait_for_call();
-    connections_.called(call.context.peer());
+    call.place = connections_.called(call.context.peer());
     if (const auto found = handlers_.find(call.context.method()); found != handlers_.end()) {
       HandledCall::begin(call, engine_.executor(), [this, &handler = found->second](HandledCall& handled) {
         tasks_.spawn("call", serve(Taken(handled), handler));

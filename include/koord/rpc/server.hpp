@@ -19,7 +19,7 @@ struct ServerOptions {
   net::UnixListenerOptions socket;
   std::size_t max_message = std::size_t{16} << 20;
   int max_streams = 1000;                       // of one connection; more wait at the peer
-  std::size_t max_connections = 100;            // one more is closed at once
+  std::size_t max_connections = 100;            // one more costs one that has no call its place
   std::size_t memory = std::size_t{256} << 20;  // of all messages that are under way
   /// Who answers what no handler is named for; null: nobody. Outlives the server.
   Channel* rest = nullptr;

@@ -187,6 +187,17 @@ TEST_CASE("Silent connections take nobody's place; who has called keeps his") {
   rig.until([&] { return ::recv(silent[0].get(), bytes, sizeof bytes, 0) == 0; });
 }
 
+TEST_CASE("Of connections that have called, a newcomer takes the place of who was answered longest ago") {
+  Rig rig;
+  auto options = rig.options("a.sock");
+  options.max_connections = 3;
+  Server& server = rig.server(options);
+  server.handle(std::string(kEcho), echo);
+  REQUIRE(server.listen().has_value());
+  // Each is a connection of its own that stays open, as of who asks once and goes on living.
+  for (int i = 0; i < 12; ++i) REQUIRE(rig.call(rig.channel("a.sock"), std::string(kEcho), "x").status.ok());
+}
+
 TEST_CASE("A message beyond the limit is refused, the connection lives on") {
   Rig rig;
   auto options = rig.options("a.sock");
