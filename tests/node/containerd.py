@@ -43,6 +43,8 @@ CONFIG_2 = "version = 3\n" + UNUSED + HEAD + """[plugins."io.containerd.cri.v1.i
   snapshotter = "native"
   [plugins."io.containerd.cri.v1.images".pinned_images]
     sandbox = "{pause}"
+  [plugins."io.containerd.cri.v1.images".registry]
+    config_path = "{dir}/registries"
 [plugins."io.containerd.cri.v1.runtime"]
   restrict_oom_score_adj = true
   disable_apparmor = true
@@ -69,11 +71,12 @@ NRI = """[plugins."io.containerd.nri.v1.nri"]
   plugin_registration_timeout = "5s"
   plugin_request_timeout = "{nri_seconds}s"
 """
-NRI_SOCKET = "/var/run/nri/nri.sock"
+NRI_SOCKET, NRI_LIMIT = "/var/run/nri/nri.sock", 'plugin_request_timeout = "2s"'
 # What pods get that do not use the host's network.
 LOOPBACK = {"type": "loopback"}
 POINT_TO_POINT = {"type": "ptp", "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.231.0.0/20"}]],
                                           "routes": [{"dst": "0.0.0.0/0"}]}}
+PORT_MAP = {"type": "portmap", "capabilities": {"portMappings": True}, "snat": True}  # iptables of the caller's network
 
 
 def folder_of(version):
@@ -96,10 +99,10 @@ def missing(version=None):
 
 
 class Containerd:
-    """In the stage's namespace, with its folders in the stage's. `drop_in`: a file of packaging/ that says how NRI is, with the
-    stage's socket in it instead of the machine's."""
+    """In the stage's namespace, with its folders in the stage's. `drop_in`: a file of packaging/ that says how NRI is, as it is but
+    for the stage's socket instead of the machine's and a time limit for busy machines."""
 
-    def __init__(self, stage, version=None, network=LOOPBACK, nri_seconds=10, drop_in=None):
+    def __init__(self, stage, version=None, network=LOOPBACK, nri_seconds=10, drop_in=None, more_network=()):
         self.stage, self.folder = stage, folder_of(version)
         self.socket, self.nri_socket = (os.path.join(stage.dir, name) for name in ("containerd.sock", "nri.sock"))
         self.config = os.path.join(stage.dir, "containerd.toml")
@@ -111,24 +114,22 @@ class Containerd:
         if "ipam" in network:
             network = {**network, "ipam": {**network["ipam"], "dataDir": os.path.join(stage.dir, "cni-addresses")}}
         with open(os.path.join(stage.dir, "cni", "10-koord.conflist"), "w", encoding="utf-8") as file:
-            json.dump({"cniVersion": "0.4.0", "name": "koord-network", "plugins": [network]}, file)
+            json.dump({"cniVersion": "0.4.0", "name": "koord-network", "plugins": [network, *more_network]}, file)
         old = version is None or version.startswith(("1.6", "1.7"))
         bin_dirs = f'bin_dir = "{CNI}"' if version == CURRENT else f'bin_dirs = ["{CNI}"]'
         text = CONFIG_1 if old else CONFIG_2 if drop_in else CONFIG_2 + NRI
         text = text.format(dir=stage.dir, pause=PAUSE, cni=CNI, bin_dirs=bin_dirs, nri_seconds=nri_seconds)
+        self.drop_in = os.path.join(stage.dir, "conf.d", "koord-nri.toml")
         if drop_in:
-            text = f'imports = ["{self.copy(drop_in)}"]\n' + text
+            with open(drop_in, encoding="utf-8") as file:
+                said = file.read()
+            assert NRI_SOCKET in said and NRI_LIMIT in said, drop_in
+            os.mkdir(os.path.dirname(self.drop_in))
+            with open(self.drop_in, "w", encoding="utf-8") as file:
+                file.write(said.replace(NRI_SOCKET, self.nri_socket).replace(NRI_LIMIT, NRI_LIMIT.replace("2s", f"{nri_seconds}s")))
+            text = f'imports = ["{os.path.dirname(self.drop_in)}/*.toml"]\n' + text
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(text)
-
-    def copy(self, drop_in):
-        with open(drop_in, encoding="utf-8") as file:
-            text = file.read()
-        assert NRI_SOCKET in text
-        path = os.path.join(self.stage.dir, os.path.basename(drop_in))
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace(NRI_SOCKET, self.nri_socket))
-        return path
 
     def start(self):
         """Also again, after kill(): what it knew it still knows, and its containers live on."""

@@ -2,16 +2,17 @@
 """koord's proxy before a real containerd: what the runtime passes of critest's table alone it passes through the proxy, byte
 for byte where nothing is hooked. --long: also with a hook server that answers what it was asked, with koord's agent, and with the proxy killed and
 started again all the while: then rows fail by the broken connection only, and afterwards all is as before. Where
-KOORDINATOR_BIN has the original it takes the first two as well, and what it fails is printed."""
+KOORDINATOR_BIN has the original it takes the first two as well, and what it fails is printed; where CRITEST names critest's
+executable all its specs run beside the table's rows each time."""
 import os
 import re
-import subprocess
 import sys
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import containerd  # noqa: E402
 import cri_stage  # noqa: E402
+import critest  # noqa: E402
 import originals  # noqa: E402
 from agent import Agent  # noqa: E402
 from cri import table  # noqa: E402
@@ -23,8 +24,8 @@ from janitor import Unchanged, skip  # noqa: E402
 from runtime_proxy import OriginalProxy, RuntimeProxy  # noqa: E402
 from sandbox import Sandbox, free_port, wait_for  # noqa: E402
 
-BROKEN = re.compile(r"\b(UNAVAILABLE|CANCELLED)\b")
-KILLED_EVERY, AWAY = 4.0, 0.3  # seconds
+BROKEN = re.compile(r"\b(UNAVAILABLE|CANCELLED|code = Unavailable|code = Canceled|connection refused)\b|proxy\.sock")
+KILLED_EVERY, CRITEST_KILLED_EVERY, AWAY = 4.0, 20.0, 0.3  # seconds
 
 
 def failures(outcomes):
@@ -43,6 +44,10 @@ def prove(what, stage, socket):
     worse = worse_than_alone(stage, through)
     passed = sum(said == "passed" for said in through.values())
     print(f"{what}: {passed} of {len(through)} rows", *(f"  {name}: {said}" for name, said in worse.items()), sep="\n", flush=True)
+    if stage.critest:
+        bad, said = stage.critest.worse(socket)
+        print(f"  critest: {critest.count(said)}", *(f"  {name}: {why}" for name, why in bad.items()), sep="\n", flush=True)
+        worse.update(bad)
     return worse
 
 
@@ -148,12 +153,12 @@ def prove_kills(stage):
     cri = Cri(stage.socket)
     kept = World(cri, stage.place)  # of before
     container = kept.sandbox().start()
-    over, there, kills, failed = threading.Event(), threading.Event(), [0], []
+    over, there, kills, failed, every = threading.Event(), threading.Event(), [0], [], [KILLED_EVERY]
     there.set()
 
     def killer():
         try:
-            while not over.wait(KILLED_EVERY):
+            while not over.wait(every[0]):
                 there.clear()
                 proxy.kill()
                 over.wait(AWAY)
@@ -167,6 +172,8 @@ def prove_kills(stage):
     thread = threading.Thread(target=killer)
     thread.start()
     through = [table.run(proxy.socket, {**stage.place, "before": there.wait}) for _ in range(2)]
+    if stage.critest:
+        show_critest_killed(stage, proxy.socket, every)
     over.set()
     thread.join()
     assert not failed, failed
@@ -186,6 +193,17 @@ def prove_kills(stage):
     assert not worse, "the proxy does not recover"
 
 
+def show_critest_killed(stage, socket, every):
+    """Its specs go on after what was broken, and say then what they miss: whether all is well is asked afterwards."""
+    every[0] = CRITEST_KILLED_EVERY
+    before = stage.critest.pods()
+    failed = {name: one.why for name, one in stage.critest.run(socket).items() if one.state not in ("passed", "skipped")}
+    others = {name: why for name, why in failed.items() if not BROKEN.search(why) and stage.critest.alone[name].state == "passed"}
+    print(f"critest meanwhile: {len(failed)} specs ended by it", *(f"{name}: {why[:300]}" for name, why in others.items()), sep="\n  ", flush=True)
+    stage.critest.sweep(before)
+    every[0] = KILLED_EVERY
+
+
 def show_original(stage):
     if reason := originals.missing("koord-runtime-proxy"):
         print(reason)
@@ -202,19 +220,6 @@ def show_original(stage):
     server.stop()
 
 
-def run_critest(stage):
-    program = os.environ.get("CRITEST")
-    if not program:
-        print("critest itself does not run: CRITEST names its executable")
-        return
-    proxy = RuntimeProxy(stage, stage.socket, "critest")
-    proxy.start()
-    alone, through = (subprocess.run([program, f"--runtime-endpoint=unix://{socket}"], check=False).returncode
-                      for socket in (stage.socket, proxy.socket))
-    proxy.kill()
-    assert through == alone, f"critest: {alone} alone, {through} through the proxy"
-
-
 def prove_all(stage, long):
     prove_without_hooks(stage)
     if long:
@@ -222,7 +227,6 @@ def prove_all(stage, long):
         prove_with_agent(stage)
         prove_kills(stage)
         show_original(stage)
-        run_critest(stage)
 
 
 def main():
@@ -234,11 +238,15 @@ def main():
     cri_stage.enter_own_network()
     for version in versions:
         print(f"containerd {version}", flush=True)
-        with Unchanged(), CriStage(version) as stage:
+        program = critest.program() if long else None
+        with Unchanged(), CriStage(version, [containerd.PORT_MAP] if program else ()) as stage:
             try:
+                stage.critest = critest.Critest(stage, program) if program else None
                 prove_all(stage, long)
             except AssertionError as error:
                 raise AssertionError(f"{error}\ncontainerd:\n{stage.log_tail('containerd')}") from None
+    if long and not program:
+        print("critest itself does not run: CRITEST names its executable")
     print("the proxy before containerd: passed")
 
 

@@ -48,8 +48,8 @@ def enter_own_network():
 class CriStage(Stage):
     """with CriStage() as stage: stage.socket is containerd's, stage.place what the table of specs needs."""
 
-    def __init__(self, version=containerd.CURRENT):  # the stage itself is made on entering
-        self.version = version
+    def __init__(self, version=containerd.CURRENT, more_network=()):  # the stage itself is made on entering
+        self.version, self.more_network = version, more_network
 
     def __enter__(self):
         self.janitor = Janitor().__enter__()
@@ -57,7 +57,7 @@ class CriStage(Stage):
             super().__init__(self.janitor, "koord-cri.")
             self.janitor.group(GROUP)
             self.open_namespace()
-            self.containerd = Containerd(self, self.version, network=POINT_TO_POINT)
+            self.containerd = Containerd(self, self.version, network=POINT_TO_POINT, more_network=self.more_network)
             self.socket = self.containerd.socket
             self.containerd.start()
             self.containerd.add_pause()

@@ -7,7 +7,8 @@ import threading
 
 from cri.client import MOST_BYTES, grpc
 
-OPTIONS = [("grpc.max_receive_message_length", MOST_BYTES), ("grpc.max_send_message_length", MOST_BYTES)]
+OPTIONS = [("grpc.max_receive_message_length", MOST_BYTES), ("grpc.max_send_message_length", MOST_BYTES),
+           ("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500)]  # its target may go and come back
 # What changes something on the node: each is one call of the kubelet's, never one more or one less.
 CHANGING = ("RunPodSandbox", "StopPodSandbox", "RemovePodSandbox", "CreateContainer", "StartContainer", "StopContainer", "RemoveContainer",
             "UpdateContainerResources", "PullImage", "RemoveImage", "ReopenContainerLog", "UpdateRuntimeConfig")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The agent as containerd's NRI plugin on a real node: thirty pods in one burst, each of which prints with its first
-instruction what its own group says: CPUs, weight, quota and memory limit are those of its class already. So they are when a
-container starts again, and after containerd was killed and came back. What started while the agent was dead has its values
-within a second of its return, and is counted."""
+"""The agent as containerd's NRI plugin on a real node, by packaging/containerd-nri.toml: thirty pods in one burst, each of
+which prints with its first instruction what its own group says: CPUs, weight, quota and memory limit are those of its class
+already. So they are when a container starts again, and after containerd was killed and came back. What started while the agent
+was dead has its values within a second of its return, and is counted."""
 import glob
 import json
 import os
@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import containerd  # noqa: E402
-from agent import Agent, skip_without_role, wait_for  # noqa: E402
+from agent import TREE, Agent, skip_without_role, wait_for  # noqa: E402
 from host_tree import Group, is_v2  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from node_slo import define  # noqa: E402
@@ -27,6 +27,10 @@ SAYS = f"cd /sys/fs/cgroup; read a <{FILES[0]}; read b <{FILES[1]}; read c <{FIL
        "echo \"born $a $b $c $d\"; while :; do sleep 1; done"
 CPU, MEMORY, MILLI, LENT = 1, 64 << 20, 300, 32 << 20
 MENDED = 1  # seconds after the agent is connected again
+
+
+class AskingNode(RealNode):
+    drop_in = os.path.join(TREE, "packaging", "containerd-nri.toml")
 
 
 def weight(milli):
@@ -94,7 +98,7 @@ def main():
     if os.cpu_count() < 2:
         skip("two CPUs are needed")
     skip_without_role()
-    with Unchanged(), RealNode(version) as node:
+    with Unchanged(), AskingNode(version) as node:
         define(node)
         lends = {"kubernetes.io/batch-cpu": "40000", "kubernetes.io/batch-memory": "8Gi"}
         node.patch(f"/api/v1/nodes/{node.name}/status", {"status": {"capacity": lends, "allocatable": lends}})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """containerd 2.2 that insists on the agent (packaging/containerd-nri-required.toml), 200 pods: none sees other values with its
-first instruction; while the agent is away no container is made, but for pods that say so; when it is back all are. Then NRI is
-taken away again by packaging's other file and a restart of containerd: what runs goes on. No part of CI."""
+first instruction; while the agent is away no container is made, but for pods that say so; when it is back all are. Going back is
+the file's removal and a restart of containerd: what runs goes on. No part of CI."""
 import os
 import sys
 import time
@@ -58,8 +58,7 @@ def prove(node, agent):
     before = running()
     agent.kill()
     node.containerd.kill()
-    node.containerd.copy(os.path.join(TREE, "packaging", "containerd-nri.toml"))
-    os.replace(os.path.join(node.dir, "containerd-nri.toml"), os.path.join(node.dir, "containerd-nri-required.toml"))
+    os.unlink(node.containerd.drop_in)
     node.containerd.start()
     node.apply(birth(node, "later-be-0", "be"))
     node.wait_running("later-be-0", seconds=180)
