@@ -2,6 +2,7 @@
 #include "hooks/dispatcher.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -11,6 +12,7 @@
 #include "koord/async/timer.hpp"
 #include "koord/base/text.hpp"
 #include "koord/rpc/channel.hpp"
+#include "merge/answer.hpp"
 #include "merge/merge.hpp"
 
 namespace koord::proxy {
@@ -103,10 +105,15 @@ Dispatcher::~Dispatcher() = default;
 
 void Dispatcher::keep() {
   HookTexts good = servers_.good();
-  if (kept_ == good) return;
-  if (const auto kept = write_kept(parts_.keep_file, good); !kept)
+  if (kept_ == good && ::access(parts_.keep_file.c_str(), F_OK) == 0) return;
+  const auto kept = write_kept(parts_.keep_file, good);
+  // It is tried again, a minute later at the latest: a disk is not full for ever.
+  if (!kept && keeps_)
     parts_.log.warn("hook servers' files are not kept for the next start", kv("error", kept.error()));
-  kept_ = std::move(good);
+  if (kept && !keeps_) parts_.log.info("hook servers' files are kept again", kv("file", parts_.keep_file));
+  keeps_ = kept.has_value();
+  kept_.reset();
+  if (kept) kept_ = std::move(good);
 }
 
 void Dispatcher::read_folder() {
@@ -230,14 +237,17 @@ Task<Result<>> Dispatcher::ask_all(rpc::hooks::Stage stage, Request& request,
     if (time_left) limit = std::clamp(*time_left - (parts_.clock.mono() - began), nanoseconds(1), limit);
     Answer answer = co_await ask_one(server, stage, rpc::hooks::encode(request), limit);
     if (answer.result == "answered") {
-      if (auto said = decode(answer.message)) {
+      auto said = decode(answer.message);
+      if (said)
+        if (const auto fine = check_answer(request, *said); !fine) said = fine.error();
+      if (said) {
         if (!answer.server->problem.empty())
           parts_.log.info("a hook server answers again", kv("file", server.file));
         answer.server->problem.clear();
         merge(request, *said);
       } else {
         answer.result = "unreadable";
-        answer.message = said.error().message();
+        answer.message = said.error().context(server.file).message();
       }
     }
     if (answer.result == "cancelled") co_return Error(Code::cancelled, "the caller has gone");

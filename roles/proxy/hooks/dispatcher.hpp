@@ -83,6 +83,7 @@ class Dispatcher {
   Parts parts_;
   HookServers servers_;
   std::optional<HookTexts> kept_;                           // as they stand in the file
+  bool keeps_ = true;                                       // the last try to keep them worked
   std::shared_ptr<const std::vector<HookServer>> current_;  // servers_.all(), for calls under way
   std::bitset<rpc::hooks::kStages> asked_, insisted_;
   std::map<std::string, std::shared_ptr<Server>, std::less<>> by_endpoint_;

@@ -51,13 +51,22 @@ FoundFiles read_hook_folder(const std::string& path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : ::fdopendir(copy), &::closedir);
   if (!listing) return errno_error(errno, path);
   std::vector<FoundFile> files;
-  while (const dirent* entry = ::readdir(listing.get())) {
+  for (;;) {
+    errno = 0;  // half a listing is none: whose name is not in it would have been removed
+    const dirent* const entry = ::readdir(listing.get());
+    if (entry == nullptr && errno != 0) return errno_error(errno, path);
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
-    if (!is_hook_file(name) || entry->d_type == DT_DIR) continue;
+    if (!is_hook_file(name)) continue;
     if (files.size() == kMostFiles)
       return Error(Code::too_large, fmt::format("{}: more than {} files", path, kMostFiles));
-    auto text = read_own(fmt::format("{}/{}", path, name));
-    if (!text && text.error().code() == Code::not_found) continue;  // it has just gone
+    const std::string file = fmt::format("{}/{}", path, name);
+    auto text = read_own(file);
+    struct stat status {};
+    if (!text && text.error().code() == Code::not_found) {
+      if (::lstat(file.c_str(), &status) != 0) continue;  // it has just gone
+      text = Error(Code::not_found, fmt::format("{}: a link to what is not there", file));
+    }
     files.push_back({std::string(name), std::move(text)});
   }
   std::ranges::sort(files, {}, &FoundFile::name);

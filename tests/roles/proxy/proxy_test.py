@@ -299,6 +299,10 @@ class Failing(Test):
         self.hook.answers[HOOKS + "PreRunPodSandboxHook"] = lambda request, context: context.abort(grpc.StatusCode.INVALID_ARGUMENT, "bad pod")
         self.assertEqual(self.kubelet.fails("RunPodSandbox", run_request()).details(),
                          "hook server err: rpc error: code = InvalidArgument desc = bad pod")
+        # What would lead out of the pod's place is no answer.
+        self.says("PreRunPodSandbox", f(3, "/kubepods/../.."))
+        self.assertIn('hook server err: a.json: the answer\'s cgroup_parent: "/kubepods/../.." leads out of its place',
+                      self.kubelet.fails("RunPodSandbox", run_request()).details())
         self.says("PreRunPodSandbox", b"\xff\xff")
         self.assertIn("hook server err: ", self.kubelet.fails("RunPodSandbox", run_request()).details())
         self.assertEqual(self.kubelet.fails("RunPodSandbox", b"\xff\xff").code(), grpc.StatusCode.INTERNAL)
@@ -432,8 +436,33 @@ class Restarting(Test):
             self.first_sandbox()
             self.assertTrue(self.hooked(self.hook), (text, mode, folder_mode))
             self.assertIn("; what ", self.proxy.output())
-        # It does not take its own word from others, and what was removed on purpose is gone.
         os.chmod(self.proxy.hooks, 0o755)
+        # A name that is there has not been removed, whatever has taken the file's place.
+        for put in (lambda: os.symlink("nowhere", path), lambda: os.mkdir(path)):
+            self.proxy.kill()
+            os.unlink(path)
+            put()
+            self.proxy.start()
+            self.first_sandbox()
+            self.assertTrue(self.hooked(self.hook))
+        os.rmdir(path)
+        wait_for("it to be gone", lambda: not self.hooked(self.hook))
+        with open(path + ".new", "w", encoding="utf-8") as out:
+            out.write(good)
+        os.rename(path + ".new", path)
+        wait_for("it to be asked", lambda: self.hooked(self.hook))
+        # It cannot be kept (the disk is full, a folder is in the way), which is tried again.
+        os.unlink(kept)
+        os.mkdir(kept)
+        self.proxy.hook("a.json", self.hook.socket, "PreRunPodSandbox", "PreStartContainer", policy="Fail")
+        wait_for("the warning", lambda: "hook servers' files are not kept for the next start" in self.proxy.output())
+        os.rmdir(kept)
+        with open(os.path.join(self.proxy.hooks, "README"), "w", encoding="utf-8"):
+            pass  # something has happened there, but to none of its files
+        wait_for("it to be kept", lambda: os.path.isfile(kept))
+        with open(path, encoding="utf-8") as file:
+            good = file.read()
+        # It does not take its own word from others, and what was removed on purpose is gone.
         with open(path, "w", encoding="utf-8") as out:
             out.write("{")
         self.proxy.kill()

@@ -22,7 +22,7 @@ TEST_CASE("A folder that is missing is made", "[hook_folder]") {
   CHECK((status.st_mode & 0777) == 0755);
 }
 
-TEST_CASE("Files by their names, links among them", "[hook_folder]") {
+TEST_CASE("Files by their names, links among them, and what is none in a file's place", "[hook_folder]") {
   testing::Tree tree(
       {{"d/b.json", "b"}, {"d/a.json", "a"}, {"d/README", "no"}, {"d/sub.json/", ""}, {"e/c", "c"}});
   std::filesystem::create_symlink("../e/c", tree / "d/c.json");
@@ -30,13 +30,20 @@ TEST_CASE("Files by their names, links among them", "[hook_folder]") {
   REQUIRE(::mkfifo((tree / "d/pipe.json").c_str(), 0600) == 0);
   const auto found = read_hook_folder(tree / "d");
   REQUIRE(found.has_value());
-  REQUIRE(found->size() == 4);
+  REQUIRE(found->size() == 6);
   for (const int i : {0, 1, 2}) {
     CHECK((*found)[i].name == std::string(1, static_cast<char>('a' + i)) + ".json");
     CHECK((*found)[i].text.value() == std::string(1, static_cast<char>('a' + i)));
   }
-  CHECK((*found)[3].name == "pipe.json");
-  CHECK_FALSE((*found)[3].text.has_value());
+  // A name that is there has not been removed, whatever lies behind it.
+  const char* const wrong[][2] = {{"gone.json", "gone.json: a link to what is not there"},
+                                  {"pipe.json", "pipe.json: not a regular file"},
+                                  {"sub.json", "sub.json: not a regular file"}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK((*found)[3 + i].name == wrong[i][0]);
+    REQUIRE_FALSE((*found)[3 + i].text.has_value());
+    CHECK_THAT((*found)[3 + i].text.error().message(), Catch::EndsWith(wrong[i][1]));
+  }
 }
 
 TEST_CASE("What others may write is not read", "[hook_folder]") {
