@@ -4,6 +4,7 @@ seconds after a container has started, also after it started again, three second
 and when the agent died; so is cpu.idle where the kernel has no group identity, and the oom_score_adj that a pod says. A
 resize that the kubelet refuses changes nothing. --cleanup puts back what the kubelet wrote."""
 import os
+import re
 import sys
 import time
 
@@ -163,11 +164,15 @@ def main():
         lent = {"kubernetes.io/batch-cpu": "4000", "kubernetes.io/batch-memory": "1Gi"}
         node.patch(f"/api/v1/nodes/{node.name}/status", {"status": {"capacity": lent, "allocatable": lent}})
         agent = Agent(node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
-                      f"--var-lib-kubelet-dir={node.kubelet_root}", "--feature-gates=CPUNormalization=true,OOMScoreAdj=true",
+                      f"--var-lib-kubelet-dir={node.kubelet_root}", f"--containerd-endpoint={node.containerd.socket}",
+                      "--feature-gates=CPUNormalization=true,OOMScoreAdj=true",
                       env={"NODE_NAME": node.name})
         agent.start_and_wait()
         try:
             prove(node, agent)
+            asked = re.search(r'koordlet_container_runtime_calls_total\{.*method="ListContainers",.*status="OK"\} (\d+)', agent.shown)
+            assert asked, "the container runtime was never asked what runs"
+            print(f"the container runtime was asked {asked.group(1)} times what runs")
         except AssertionError as error:
             raise AssertionError(f"{error}\n{agent.log_tail()}") from None
         finally:
@@ -192,6 +197,7 @@ def prove(node, agent):
     os.kill(containers(group)[-1][1], 9)  # the kubelet starts it again
     wait_for("another container", lambda: [one for one, _ in containers(group) if one.relative != before], 60)
     in_force("a container that started again", group, wanted)
+    agent.shown = agent.get("/metrics")
     wait_for("its oom_score_adj", lambda: score(group) == SCORE, IN_FORCE)
 
     annotate(node, {"node.koordinator.sh/cpu-normalization-ratio": "1.25"})

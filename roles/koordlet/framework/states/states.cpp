@@ -271,6 +271,7 @@ Task<Result<>> States::follow_containers() { return events_.run(); }
 
 /// The kubelet has its status from the runtime, once a second, and writes it down later still.
 Task<Result<>> States::follow_runtime(ContainerLister& runtime) {
+  came_.set();  // some may have come just before this agent
   for (;;) {
     KOORD_CO_CHECK(co_await came_.wait());
     for (int ask = 0; ask < kRuntimeAsks; ++ask) {
