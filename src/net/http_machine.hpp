@@ -36,7 +36,7 @@ struct HttpFault {
 };
 
 /// Strict where Beast is lenient: one transfer encoding and it is `chunked`, a length is digits, no folded
-/// lines, and the fields of a trailer are dropped.
+/// lines, and the fields of a trailer are kept apart.
 template <bool kRequest>
 class HttpMachine : public http::basic_parser<kRequest> {
  public:
@@ -64,6 +64,7 @@ class HttpMachine : public http::basic_parser<kRequest> {
 
   HttpFault fault;
   Headers headers;
+  Headers trailers;  // nobody judges by them
   std::string body;
   std::string* sink = &body;  // what the body is appended to
   int version = 11;
@@ -154,7 +155,7 @@ class HttpMachine : public http::basic_parser<kRequest> {
   }
 
   void field(http::field name, std::string_view text, std::string_view value) {
-    if (this->is_header_done()) return;  // a trailer: who may do what is settled by then
+    if (this->is_header_done()) return trailers.add(text, value);  // who may do what is settled by then
     if (name == http::field::transfer_encoding) {
       if (encoded_ || !boost::beast::iequals({value.data(), value.size()}, "chunked"))
         refuse(501, "a transfer encoding other than chunked");

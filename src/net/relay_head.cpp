@@ -52,13 +52,24 @@ bool asks_upgrade(const Request& request) {
   return !request.headers.get("Upgrade").empty() && lists(request.headers, "Connection", "upgrade");
 }
 
+void write_last_chunk(std::string& out, const Headers& trailers) {
+  out.append("0\r\n");
+  for (std::size_t i = 0; i < trailers.size(); ++i) {
+    const auto [name, value] = trailers.at(i);
+    if (!of_hop(trailers, name) && !same(name, "Content-Length") && !same(name, "Host"))
+      write_field(out, name, value);
+  }
+  out.append("\r\n");
+}
+
 void write_relayed_request(std::string& out, const Request& request, bool chunked, bool upgrade) {
   out.append(request.method).append(" ").append(request.target).append(" HTTP/1.1\r\n");
   if (!request.headers.has("Host")) out.append("Host: localhost\r\n");
   for (std::size_t i = 0; i < request.headers.size(); ++i) {
     const auto [name, value] = request.headers.at(i);
     // Who asks whether to send the body is told by us.
-    if (!of_hop(request.headers, name) && !same(name, "Expect")) write_field(out, name, value);
+    const bool passes = !of_hop(request.headers, name) && !same(name, "Expect");
+    if (passes || (chunked && same(name, "Trailer"))) write_field(out, name, value);
   }
   if (upgrade) {
     out.append("Connection: Upgrade\r\n");
@@ -76,7 +87,8 @@ void write_relayed_answer(std::string& out, const Response& head, std::string_vi
   if (!head.content_type.empty()) write_field(out, "Content-Type", head.content_type);
   for (std::size_t i = 0; i < head.headers.size(); ++i) {
     const auto [name, value] = head.headers.at(i);
-    if (options.verbatim || !of_hop(head.headers, name)) write_field(out, name, value);
+    const bool passes = options.verbatim || !of_hop(head.headers, name);
+    if (passes || (options.chunked && same(name, "Trailer"))) write_field(out, name, value);
   }
   if (!options.verbatim) {
     if (options.chunked) out.append("Transfer-Encoding: chunked\r\n");

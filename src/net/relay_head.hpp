@@ -11,6 +11,9 @@ namespace koord::net {
 /// The request wants its connection to change the protocol.
 bool asks_upgrade(const Request& request);
 
+/// The end of a chunked body with its trailers, those aside that say how a message is read.
+void write_last_chunk(std::string& out, const Headers& trailers);
+
 /// `upgrade`: with the fields that ask for it.
 void write_relayed_request(std::string& out, const Request& request, bool chunked, bool upgrade);
 

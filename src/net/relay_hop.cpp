@@ -11,8 +11,6 @@
 namespace koord::net {
 namespace {
 
-constexpr std::string_view kLastChunk = "0\r\n\r\n";
-
 void add_chunk(std::string& out, std::string_view bytes) {
   fmt::format_to(std::back_inserter(out), "{:x}\r\n", bytes.size());
   out.append(bytes).append("\r\n");
@@ -130,7 +128,7 @@ Task<Result<>> RelayHop::pass_answer(RelayFront& front, ResponseParser& parser, 
   for (;;) {
     add_body(body_, chunked);
     body_.clear();
-    if (parser.done() && chunked) out_.append(kLastChunk);
+    if (parser.done() && chunked) write_last_chunk(out_, parser.trailers());
     if (!out_.empty()) KOORD_CO_CHECK(co_await front.write(out_));
     out_.clear();
     if (parser.done()) break;
@@ -176,7 +174,7 @@ Task<> RelayHop::pass_body(std::shared_ptr<RelayFront> front) {
       relay_.counts.to_server += bytes->size();
       out.clear();
       if (chunked && !bytes->empty()) add_chunk(out, *bytes);
-      if (chunked && front->body_done()) out.append(kLastChunk);
+      if (chunked && front->body_done()) write_last_chunk(out, front->trailers());
       const Result<> written = co_await back_->write(chunked ? std::string_view(out) : *bytes);
       // A server that refuses a body answers and closes: the answer is worth reading.
       body_failed_ = !written;

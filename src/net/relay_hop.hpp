@@ -38,6 +38,7 @@ class RelayFront {
   virtual const Request& request() = 0;
   virtual bool chunked_body() const = 0;  // the request's
   virtual bool body_done() const = 0;
+  virtual const Headers& trailers() const = 0;  // when body_done()
   /// Its next bytes, without the chunks' frames, valid until the next call; empty: it has ended.
   virtual Task<Result<std::string_view>> read_body() = 0;
   /// Whatever the client sends behind the request; empty: it has ended its half.

@@ -113,6 +113,7 @@ bool RequestParser::has_body() const { return !machine_->is_done(); }
 std::size_t RequestParser::buffered() const { return machine_ ? machine_->body.capacity() : 0; }
 std::size_t RequestParser::received() const { return machine_ ? machine_->body.size() : 0; }
 bool RequestParser::chunked() const { return machine_ && machine_->chunked(); }
+const Headers& RequestParser::trailers() const { return machine_->trailers; }
 void RequestParser::take_body(std::string& into) { std::swap(into, machine_->body); }
 bool RequestParser::expects_continue() const { return machine_ && machine_->expects_continue; }
 bool RequestParser::keep_alive() const { return machine_ && machine_->keep_alive(); }

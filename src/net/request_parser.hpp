@@ -48,6 +48,8 @@ class RequestParser {
   bool chunked() const;
   /// Moves what has come of the body into `into`, which is empty; for who passes it on in pieces.
   void take_body(std::string& into);
+  /// The fields behind the last chunk; only when done(), before take().
+  const Headers& trailers() const;
   /// The client waits for "100 Continue" before it sends the body.
   bool expects_continue() const;
   /// HTTP/1.0 without keep-alive closes.

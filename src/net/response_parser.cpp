@@ -95,6 +95,7 @@ std::uint64_t ResponseParser::remaining() const {
   if (!head_done() || done()) return 0;
   return machine_->content_length_remaining().value_or(0);
 }
+const Headers& ResponseParser::trailers() const { return machine_->trailers; }
 Response& ResponseParser::head() { return machine_->head; }
 
 }  // namespace koord::net

@@ -46,6 +46,8 @@ class ResponseParser {
   std::string_view reason() const;
   /// Body bytes still to come where the server said so, else 0.
   std::uint64_t remaining() const;
+  /// The fields behind the last chunk, when done().
+  const Headers& trailers() const;
   /// Status and headers, when head_done(); its body is the caller's.
   Response& head();
 

@@ -76,6 +76,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection>, 
   const Request& request() override { return parser_.request(); }
   bool chunked_body() const override { return parser_.chunked(); }
   bool body_done() const override { return parser_.done(); }
+  const Headers& trailers() const override { return parser_.trailers(); }
   Task<Result<std::string_view>> read_body() override;
   Task<Result<std::string_view>> read_raw() override;
   Task<Result<>> wait_end() override;

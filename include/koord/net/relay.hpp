@@ -33,10 +33,11 @@ struct RelayCounts {
 };
 
 /// Whom an Admission names (server.hpp). A request keeps its target and headers, those of the hop aside, an
-/// answer its status, reason and headers; neither body is looked at or kept, at most 48 KiB a direction are
-/// under way, and who reads slowly is waited for. A client that ends its connection ends the server's, and
-/// the other way round; of a connection that was taken over each half by itself. A body that is cut stays
-/// cut. Each connection of a client has one of the server's. One thread: the event loop's.
+/// answer its status, reason and headers, and either its trailers; neither body is looked at or kept, at most
+/// 48 KiB a direction are under way, and who reads slowly is waited for. A client that ends its connection
+/// ends the server's, and the other way round; of a connection that was taken over each half by itself. A
+/// body that is cut stays cut. Each connection of a client has one of the server's. One thread: the event
+/// loop's.
 class Relay {
  public:
   Relay(boost::asio::any_io_executor executor, Clock& clock, RelayOptions options);

@@ -35,8 +35,12 @@ TEST_CASE("a request goes on with its target and headers, without those of the h
        "POST /a HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"},
       {"POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nConnection: Content-Length\r\n\r\nabc",
        "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc"},
-      {"POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nT: 1\r\n\r\n",
-       "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
+      {"POST /a HTTP/1.1\r\nHost: h\r\nTrailer: T\r\nTransfer-Encoding: chunked\r\n\r\n"
+       "3;x=y\r\nabc\r\n0\r\nT: 1\r\nt: 2\r\nHost: other\r\n\r\n",
+       "POST /a HTTP/1.1\r\nHost: h\r\nTrailer: T\r\nTransfer-Encoding: chunked\r\n\r\n"
+       "3\r\nabc\r\n0\r\nT: 1\r\nt: 2\r\n\r\n"},
+      {"POST /a HTTP/1.1\r\nHost: h\r\nTrailer: T\r\nContent-Length: 0\r\n\r\n",
+       "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"},
       {"GET /old HTTP/1.0\r\n\r\n", "GET /old HTTP/1.1\r\nHost: localhost\r\n\r\n"},
   };
   for (const Row& row : rows) {
@@ -54,8 +58,10 @@ TEST_CASE("an answer comes with its status, reason, headers and body, as it was 
   const Answer rows[] = {
       {"GET", "HTTP/1.1 201 Made it\r\nApi-Version: 1.40\r\nContent-Length: 2\r\n\r\nok",
        "HTTP/1.1 201 Made it\r\nApi-Version: 1.40\r\nContent-Length: 2\r\n\r\nok"},
-      {"GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX: 1\r\n\r\n2;e\r\nok\r\n0\r\nT: 1\r\n\r\n",
-       "HTTP/1.1 200 OK\r\nX: 1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"},
+      {"GET",
+       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n2;e\r\nok\r\n0\r\nT: 1\r\nHost: "
+       "x\r\n\r\n",
+       "HTTP/1.1 200 OK\r\nTrailer: T\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nT: 1\r\n\r\n"},
       {"GET", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 204 No Content\r\n\r\n"},
       {"GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n",
        "HTTP/1.1 304 Not Modified\r\nContent-Length: 7\r\n\r\n"},
