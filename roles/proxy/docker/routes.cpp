@@ -13,20 +13,12 @@ namespace {
 constexpr std::string_view kContainers = "/containers/";
 constexpr std::size_t kLongest = 256;
 
-bool is_digits(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-}
-
-/// "/v1.40/containers/..." is the same as "/containers/...".
+/// "/v1.40/containers/..." is the same as "/containers/...". As Docker's routes have it, any digits and dots.
 std::string_view without_version(std::string_view path) {
   if (!path.starts_with("/v")) return path;
   const std::size_t end = path.find('/', 1);
   if (end == std::string_view::npos) return path;
-  const std::string_view version = path.substr(2, end - 2);
-  const std::size_t dot = version.find('.');
-  if (dot == std::string_view::npos || !is_digits(version.substr(0, dot)) ||
-      !is_digits(version.substr(dot + 1)))
+  if (end == 2 || path.substr(2, end - 2).find_first_not_of("0123456789.") != std::string_view::npos)
     return path;
   return path.substr(end);
 }
