@@ -12,6 +12,7 @@ import time
 
 import bombs
 import crowds
+import docker
 import files
 import framing
 import queries
@@ -22,13 +23,14 @@ from ground import AIM, CEILING, Ground, Prober, expect, rss_mib
 
 KEPT_MIB = 384  # memory that one attack may leave behind: the sandbox's history of 256 MiB, and what an allocator keeps
 SETTLE = 3.0
-ATTACKS = [*reviews.ATTACKS, *framing.ATTACKS, *crowds.ATTACKS, *bombs.ATTACKS, *servers.ATTACKS, *files.ATTACKS, *queries.ATTACKS, *sockets.ATTACKS]
+ATTACKS = [*reviews.ATTACKS, *framing.ATTACKS, *crowds.ATTACKS, *bombs.ATTACKS, *servers.ATTACKS, *files.ATTACKS, *queries.ATTACKS, *sockets.ATTACKS,
+           *docker.ATTACKS]
 
 
 def run(attack, ground, short):
     """(reason of its failure, seconds, what the well-behaved client found, kept MiB)"""
     before = {name: rss_mib(pid) for name, pid in ground.pids().items()}
-    prober = Prober(ground.ports + ground.sockets)
+    prober = Prober([*ground.ports, *ground.sockets, ground.docker])
     began, reason = time.monotonic(), ""
     try:
         attack(ground, short)

@@ -101,6 +101,27 @@ class Socket:
             raise
 
 
+class DockerSocket(Port):
+    """The unix socket of a proxy before Docker. A client of it is well if a call that is relayed is answered, and one that is read."""
+
+    def __init__(self, name, path):
+        super().__init__(name, path, probe="/_ping")
+
+    def connect(self, timeout=CEILING, tls=False):
+        return Socket("", self.number, "").connect(timeout)
+
+    def headers(self, **more):
+        return "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in {"Host": "docker", **more}.items()).encode()
+
+    def well(self, timeout=CEILING):
+        return super().well(timeout) and self.request("POST", "/containers/create?name=x", b"{}", timeout, Content_Type="application/json")[0] == 201
+
+
+def open_files(pid):
+    """How many descriptors a process has."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
 def read_all(connection, limit=64 << 20):
     """All that comes until the other side closes, or nothing more comes within the socket's time."""
     data = bytearray()
@@ -165,6 +186,7 @@ class Prober:
         self.child = subprocess.Popen([sys.executable, os.path.join(TREE, "tests", "attack", "prober.py")], stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, text=True)
         self.say(json.dumps([port.__dict__ if isinstance(port, Socket) else
+                             {"docker": port.number, "name": port.name, "pid": port.pid} if isinstance(port, DockerSocket) else
                              {"name": port.name, "number": port.number, "tls": bool(port.context), "token": port.token,
                               "probe": port.probe, "pid": port.pid, "post": port.post and (port.post[0], port.post[1].decode())} for port in ports]))
 
@@ -232,7 +254,7 @@ class Ground:
         self.sandbox = sandbox.Sandbox("--nodes=5", "--roles=", "--summary=none", "--load",
                                        *(os.path.join(crds, name) for name in sorted(os.listdir(crds))))
         self.sandbox.__enter__()
-        self.roles, self.fake_runtime = {}, None
+        self.roles, self.fakes = {}, []
         self.host = fake_node.FakeRoot(os.path.join(self.folder.name, "root"))
         try:
             self.api = kube_api.Api(self.sandbox.kubeconfig)
@@ -261,17 +283,18 @@ class Ground:
                        *self.host.flags(),
                        NODE_NAME="node-0000", agent_mode="hostMode")
             self.start_proxy()
+            self.start_docker_proxy()
             self.role = self.roles["scheduler"][0]
             everything = [port for _, ports in self.roles.values() for port in ports]
-            self.ports = [self.api_port, *(port for port in everything if isinstance(port, Port))]
+            self.ports = [self.api_port, *(port for port in everything if isinstance(port, Port) and port is not self.docker)]
             self.sockets = [port for port in everything if isinstance(port, Socket)]
         except BaseException:
             self.close()
             raise
 
-    def start(self, role, ports, *words, **environment):
+    def start(self, role, ports, *words, name="", **environment):
         program = Program(f"--role={role}", *words, **environment)
-        self.roles[role] = program, ports
+        self.roles[name or role] = program, ports
         given = {word.partition("=")[0].lstrip("-") for word in words}
         for flag in port_flags()[role]:
             expect(flag in given, f"--{flag} of {role} opens a port that nobody attacks: add it to Ground")
@@ -284,17 +307,32 @@ class Ground:
         self.runtime = os.path.join(self.folder.name, "runtime.sock")
         self.hook_folder = os.path.join(self.folder.name, "hookserver.d")
         os.mkdir(self.hook_folder, 0o755)
-        self.fake_runtime = subprocess.Popen([sys.executable, os.path.join(TREE, "tests", "attack", "fake_runtime.py"), self.runtime],
-                                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        expect(self.fake_runtime.stdout.readline() == "ready\n", "the fake runtime did not start")
+        self.start_fake("fake_runtime.py", self.runtime)
         relay = Socket("proxy", os.path.join(self.folder.name, "proxy", "proxy.sock"), VERSION)
         health = Port("proxy-health", free_port())
         self.start("proxy", [relay, health], f"--koord-runtimeproxy-endpoint={relay.path}", f"--addr=127.0.0.1:{health.number}",
                    f"--remote-runtime-service-endpoint={self.runtime}", f"--hook-config-dir={self.hook_folder}")
 
+    def start_docker_proxy(self):
+        """Before a docker that keeps nothing."""
+        folder = os.path.join(self.folder.name, "docker")
+        os.mkdir(folder, 0o700)
+        self.start_fake("fake_docker.py", os.path.join(folder, "docker.sock"))
+        self.docker, health = DockerSocket("proxy-docker", os.path.join(folder, "proxy.sock")), Port("proxy-docker-health", free_port())
+        self.start("proxy", [self.docker, health], f"--koord-runtimeproxy-endpoint={self.docker.number}", f"--addr=127.0.0.1:{health.number}",
+                   "--backend-runtime-mode=Docker", f"--remote-runtime-service-endpoint={folder}/docker.sock",
+                   f"--hook-config-dir={self.hook_folder}", name="proxy-docker")
+
+    def start_fake(self, name, path):
+        """A runtime that a test plays, at a socket."""
+        fake = subprocess.Popen([sys.executable, os.path.join(TREE, "tests", "attack", name), path], stdout=subprocess.PIPE,
+                                stderr=subprocess.DEVNULL, text=True)
+        self.fakes.append(fake)
+        expect(fake.stdout.readline() == "ready\n", f"{name} did not start")
+
     def unknown(self):
         """Ports that are open and that no attack knows."""
-        known = {port.number for port in self.ports} | {port.path for port in self.sockets}
+        known = {port.number for port in [*self.ports, self.docker]} | {port.path for port in self.sockets}
         missing = [f"the role {role}" for role in port_flags() if role not in self.roles]
         return missing + [f"{name}: {place}" for name, pid in self.pids().items() for place in listening(pid) - known]
 
@@ -308,9 +346,9 @@ class Ground:
     def close(self):
         for program, _ in self.roles.values():
             program.end()
-        if self.fake_runtime:
-            self.fake_runtime.kill()
-            self.fake_runtime.wait()
+        for fake in self.fakes:
+            fake.kill()
+            fake.wait()
         self.host.close()
         self.sandbox.__exit__()
         self.folder.cleanup()

@@ -103,13 +103,17 @@ def bystander():
 def main():
     if sys.argv[1:] == ["bystander"]:
         return bystander()
-    from ground import CEILING, Port, Socket  # pylint: disable=import-outside-toplevel: the bystander needs nothing of it
+    from ground import CEILING, DockerSocket, Port, Socket  # pylint: disable=import-outside-toplevel: the bystander needs nothing of it
     anybody = ssl.create_default_context()
     anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
     ports = []
     for each in json.loads(sys.stdin.readline()):
         if "path" in each:
             ports.append(Socket(each["name"], each["path"], each["method"]))
+            ports[-1].pid = each["pid"]
+            continue
+        if "docker" in each:
+            ports.append(DockerSocket(each["name"], each["docker"]))
             ports[-1].pid = each["pid"]
             continue
         post = (each["post"][0], each["post"][1].encode()) if each["post"] else None
