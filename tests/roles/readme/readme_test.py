@@ -171,6 +171,17 @@ class Readme(unittest.TestCase):
                 self.end(child)
         self.runs(command, "http://127.0.0.1:9316/healthz", *self.root.flags(), "--run-queue-latency=false")
 
+    def the_proxy(self, command):
+        """Its folders are the test's own; the runtime may come later."""
+        words, _ = self.words(command)
+        self.assertIn("runtimeproxy.sock", self.prints("build/koord --role=proxy --help"))
+        self.assertEqual(words[2].partition("=")[0], "--remote-runtime-service-endpoint")
+        endpoint = os.path.join(self.folder.name, "proxy", "runtimeproxy.sock")
+        child = self.runs(command, "http://127.0.0.1:9320/healthz", f"--koord-runtimeproxy-endpoint={endpoint}", "--addr=127.0.0.1:9320",
+                          f"--remote-runtime-service-endpoint={self.folder.name}/containerd.sock", f"--hook-config-dir={self.folder.name}/hookserver.d")
+        wait_for("its socket", lambda: os.path.exists(endpoint))
+        self.end(child)
+
     def top(self, command):
         self.assertIn("CPU", wait_for("something measured", lambda: self.prints(command, "--once")))
 
@@ -188,6 +199,7 @@ class Readme(unittest.TestCase):
         ("build/koord --role=descheduler", the_descheduler),
         ("build/koord deschedule", deschedule),
         ("build/koord --role=koordlet --standalone-config", the_agent),
+        ("build/koord --role=proxy", the_proxy),
         ("build/koord top", top),
         ("build/koord explain", explain),
     )
