@@ -1,6 +1,6 @@
 """critest itself, whose executable CRITEST names, on a stage: its images by their own names, made by hand and kept in the stage's
-registry, its specs in parts that run beside each other, and what each of them said. One image is asked for by the digest of its
-publisher's: that spec fails everywhere."""
+registry, its specs in parts that run beside each other, and what each of them said. Two specs fail everywhere: an image is asked
+for by the digest of its publisher's, and MaskedPaths hides an ls that busybox's sh has in itself."""
 import collections
 import json
 import os
@@ -88,7 +88,7 @@ class Critest:
         applets = subprocess.run(["busybox", "--list"], capture_output=True, text=True, check=True).stdout.split()
         applets = [name for name in applets if name not in ("busybox", "ls", *SCRIPTS)]
         busybox = shutil.which("busybox")
-        programs = {"bin/ls": busybox,  # a file of its own: it is masked
+        programs = {"bin/ls": busybox,  # a file of its own: masked, it would be the shell, too
                     **{f"bin/{name}": self.script(name, f"#!/bin/sh\n{text}\n") for name, text in SCRIPTS.items()}}
 
         def push(repository, *tags, command=("/bin/sh",), user="", more=None):
