@@ -3,6 +3,7 @@
 
 #include "app.hpp"
 #include "roles/descheduler/role.hpp"
+#include "roles/device_daemon/role.hpp"
 #include "roles/koordlet/role.hpp"
 #include "roles/manager/role.hpp"
 #include "roles/proxy/role.hpp"
@@ -11,8 +12,8 @@
 namespace koord::app {
 
 std::span<const runtime::RoleDescriptor* const> all_roles() {
-  static const std::array roles = {&scheduler::role(), &koordlet::role(), &manager::role(),
-                                   &descheduler::role(), &proxy::role()};
+  static const std::array roles = {&scheduler::role(),   &koordlet::role(), &manager::role(),
+                                   &descheduler::role(), &proxy::role(),    &device_daemon::role()};
   return roles;
 }
 

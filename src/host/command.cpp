@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 #include <csignal>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "koord/async/timer.hpp"
@@ -48,9 +50,9 @@ Result<PipeEnds> open_pipe() {
 /// What the child may find: see CommandRunner::run().
 class SpawnSettings {
  public:
-  SpawnSettings(int out, int errors) {
+  SpawnSettings(int in, int out, int errors) {
     ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions_, in, STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, out, STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions_, errors, STDERR_FILENO);
     ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
@@ -80,8 +82,19 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
+/// From a thread of its own, whose root alone is another: posix_spawn knows no chroot, and what is between
+/// fork and exec of a program with threads may do little.
+int spawn_below(const std::string& root, const std::function<int()>& spawn) {
+  int failed = 0;
+  std::thread([&] {
+    failed = ::unshare(CLONE_FS) == 0 && ::chroot(root.c_str()) == 0 ? spawn() : errno;
+  }).join();
+  return failed;
+}
+
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> all;
+  all.reserve(texts.size() + 1);
   for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
   all.push_back(nullptr);
   return all;
@@ -192,12 +205,17 @@ Result<std::unique_ptr<Child>> Child::start(const asio::any_io_executor& executo
   const std::string& program = command.arguments.front();
   KOORD_TRY(out, open_pipe());
   KOORD_TRY(errors, open_pipe());
-  const SpawnSettings settings(out.writing.get(), errors.writing.get());
+  const Fd in(::open("/dev/null", O_RDONLY | O_CLOEXEC));  // here: another root may have none
+  if (!in) return errno_error(errno, "/dev/null");
+  const SpawnSettings settings(in.get(), out.writing.get(), errors.writing.get());
   const auto arguments = pointers(command.arguments), environment = pointers(command.environment);
   pid_t pid = 0;
-  const int failed = ::posix_spawn(&pid, program.c_str(), settings.actions(), settings.attributes(),
-                                   arguments.data(), environment.data());
-  if (failed != 0) return errno_error(failed, program);
+  const auto spawn = [&] {
+    return ::posix_spawn(&pid, program.c_str(), settings.actions(), settings.attributes(), arguments.data(),
+                         environment.data());
+  };
+  const int failed = command.root.empty() ? spawn() : spawn_below(command.root, spawn);
+  if (failed != 0) return errno_error(failed, fmt::format("{}{}", command.root, program));
   std::unique_ptr<Child> child(
       new Child(executor, pid, std::move(out.reading), std::move(errors.reading), command.most_output));
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
