@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
+#include "koord/json/reader.hpp"
 #include "koord/json/writer.hpp"
 
 namespace koord::proxy::docker {
@@ -54,6 +56,32 @@ const Value* member(const Value& object, std::string_view name) {
     if (same(one.key(), name)) found = &one.value;
   return found != nullptr && !found->is_null() ? found : nullptr;
 }
+
+/// Refuses an object in which Labels or HostConfig stands twice: Docker puts both together, as Go does, and
+/// of members with one name our own reader keeps the last alone.
+class NoneTwice final : public json::Events {
+ public:
+  bool on_key(std::string_view key) override {
+    skip_value();
+    for (std::size_t i = 0; i < kNames.size(); ++i)
+      if (same(key, kNames[i]) && std::exchange(seen_[i], true)) twice_ = kNames[i];
+    return twice_.empty();
+  }
+  Error stop_error() override { return Error(Code::parse, fmt::format("{} stands there twice", twice_)); }
+  bool on_null() override { return true; }
+  bool on_bool(bool) override { return true; }
+  bool on_number(std::string_view) override { return true; }
+  bool on_string(std::string_view) override { return true; }
+  bool on_begin_object() override { return true; }
+  bool on_end_object() override { return true; }
+  bool on_begin_array() override { return true; }
+  bool on_end_array() override { return true; }
+
+ private:
+  static constexpr std::array<std::string_view, 2> kNames = {"Labels", "HostConfig"};
+  std::array<bool, 2> seen_{};
+  std::string_view twice_;
+};
 
 /// The member's place, made if there is none.
 Value& place(Value& object, std::string_view name, json::Arena& arena) {
@@ -159,6 +187,8 @@ Result<json::Document> read_object(std::string_view text) {
 Result<CreateBody> CreateBody::read(std::string_view text) {
   CreateBody out;
   KOORD_TRY(document, read_object(text));
+  NoneTwice none_twice;
+  KOORD_CHECK(json::read(text, none_twice));
   out.body_ = std::move(document);
   out.labels_ = map_of(out.body_, "Labels");
   out.type_ = pair_of(out.labels_, kTypeLabel);

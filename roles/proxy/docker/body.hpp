@@ -20,7 +20,7 @@ namespace koord::proxy::docker {
 /// The body of POST /containers/create.
 class CreateBody {
  public:
-  /// Code::parse: no JSON, or no object.
+  /// Code::parse: no JSON, no object, or one whose parts Docker would put together from several.
   static Result<CreateBody> read(std::string_view text);
 
   /// A kubelet made it, for a pod.

@@ -109,7 +109,10 @@ Task<Result<std::optional<Calls::Known>>> Calls::asked_about(Stage stage, std::s
 Task<Result<Response>> Calls::create(Request request) {
   auto body = CreateBody::read(request.body);
   if (!body) {
-    KOORD_CO_CHECK(cannot_ask(Stage::pre_create_container, body.error().context("the request's body")));
+    // It may be a sandbox's or a container's: what we cannot read Docker may.
+    const Error why = body.error().context("the request's body");
+    KOORD_CO_CHECK(cannot_ask(Stage::pre_run_pod_sandbox, why));
+    KOORD_CO_CHECK(cannot_ask(Stage::pre_create_container, why));
   } else if (body->of_kubernetes()) {
     auto identity = body->identity(request.query_get("name"));
     if (identity && body->is_sandbox())

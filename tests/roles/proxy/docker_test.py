@@ -328,6 +328,16 @@ class Hooking(Test):
         self.assertEqual(self.proxy.metric('koord_runtimeproxy_unhooked_total{stage="PreCreateContainer"}'), 1)
 
 
+    def test_bodies_that_docker_reads_otherwise(self):
+        """What hooks cannot be told of is refused where a server of either kind of create says Fail: Docker might make it."""
+        text = json.dumps(sandbox_body())
+        for stage in ("PreRunPodSandbox", "PreCreateContainer"):
+            self.proxy.hook("a.json", self.hook.socket, stage, policy="Fail")
+            for body in (text.encode()[:-1] + b', "labels": {}}', text.encode()[:-1] + b', "Labels": {}}', text.encode()[:-1] + b', "X": "\xff"}', b"[" * 100000):
+                self.assertIn("the request's body", self.create(POD, body, 500))
+        self.assertEqual((self.docker.calls("/create"), self.hook.seen), ([], []))
+
+
 class Systemd(Test):
     driver = "systemd"
 

@@ -127,6 +127,14 @@ TEST_CASE("whose a create is, and what is none") {
     CHECK(CreateBody::read(none).error().code() == Code::parse);
     CHECK_FALSE(UpdateBody::read(none).has_value());
   }
+  // Docker puts together what stands there twice: its labels would be those of a sandbox.
+  for (const char* twice : {R"({"Labels":{"io.kubernetes.docker.type":"podsandbox"},"labels":{}})",
+                            R"({"HostConfig":{"CpuShares":2},"X":1,"HostConfig":{"CpuQuota":1}})"}) {
+    INFO(twice);
+    REQUIRE_FALSE(CreateBody::read(twice).has_value());
+    CHECK(CreateBody::read(twice).error().code() == Code::parse);
+  }
+  CHECK(CreateBody::read(R"({"Image":"x","Image":"y"})").has_value());
   // Of other types than they should be: as if they were not there.
   const CreateBody odd = read(R"({"Labels":7,"Env":{"A":1},"HostConfig":["x"],"X":1})");
   CHECK(odd.container({}, true).resources == Resources{});
