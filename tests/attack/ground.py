@@ -282,6 +282,9 @@ class Ground:
             self.start("koordlet", [agent, hooks], kubeconfig, f"--runtime-hooks-config-path={self.folder.name}/no-proxy", f"--addr=127.0.0.1:{agent.number}", "--run-queue-latency=false",
                        *self.host.flags(),
                        NODE_NAME="node-0000", agent_mode="hostMode")
+            devices = Port("device-daemon", free_port())
+            self.start("device_daemon", [devices], f"--addr=127.0.0.1:{devices.number}", f"--host-root={self.host.folder}",
+                       f"--sys-root-dir={self.host.folder}/sys", f"--prints-output-file={self.folder.name}/devices/ic-device")
             self.start_proxy()
             self.start_docker_proxy()
             self.role = self.roles["scheduler"][0]
@@ -293,7 +296,7 @@ class Ground:
             raise
 
     def start(self, role, ports, *words, name="", **environment):
-        program = Program(f"--role={role}", *words, **environment)
+        program = Program(f"--role={role.replace('_', '-')}", *words, **environment)
         self.roles[name or role] = program, ports
         given = {word.partition("=")[0].lstrip("-") for word in words}
         for flag in port_flags()[role]:
