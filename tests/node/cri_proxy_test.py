@@ -25,7 +25,7 @@ from runtime_proxy import OriginalProxy, RuntimeProxy  # noqa: E402
 from sandbox import Sandbox, free_port, wait_for  # noqa: E402
 
 BROKEN = re.compile(r"\b(UNAVAILABLE|CANCELLED|code = Unavailable|code = Canceled|connection refused)\b|proxy\.sock")
-KILLED_EVERY, CRITEST_KILLED_EVERY, AWAY = 4.0, 20.0, 0.3  # seconds
+KILLED_EVERY, CRITEST_KILLED_EVERY, AWAY = 4.0, 8.0, 0.3  # seconds
 
 
 def failures(outcomes):
@@ -173,7 +173,7 @@ def prove_kills(stage):
     thread.start()
     through = [table.run(proxy.socket, {**stage.place, "before": there.wait}) for _ in range(2)]
     if stage.critest:
-        show_critest_killed(stage, proxy.socket, every)
+        show_critest_killed(stage, proxy.socket, every, there.wait)
     over.set()
     thread.join()
     assert not failed, failed
@@ -193,14 +193,14 @@ def prove_kills(stage):
     assert not worse, "the proxy does not recover"
 
 
-def show_critest_killed(stage, socket, every):
+def show_critest_killed(stage, socket, every, before):
     """Its specs go on after what was broken, and say then what they miss: whether all is well is asked afterwards."""
     every[0] = CRITEST_KILLED_EVERY
-    before = stage.critest.pods()
-    failed = {name: one.why for name, one in stage.critest.run(socket).items() if one.state not in ("passed", "skipped")}
+    kept = stage.critest.pods()
+    failed = {name: one.why for name, one in stage.critest.run_each(socket, before).items() if one.state not in ("passed", "skipped")}
     others = {name: why for name, why in failed.items() if not BROKEN.search(why) and stage.critest.alone[name].state == "passed"}
     print(f"critest meanwhile: {len(failed)} specs ended by it", *(f"{name}: {why[:300]}" for name, why in others.items()), sep="\n  ", flush=True)
-    stage.critest.sweep(before)
+    stage.critest.sweep(kept)
     every[0] = KILLED_EVERY
 
 
