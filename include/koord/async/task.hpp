@@ -25,7 +25,8 @@ inline auto begin_cleanup() {
 }
 
 /// Runs `body`, then `cleanup` as after begin_cleanup(), also when body failed or was cancelled. The result
-/// is body's; after a cancellation operation_aborted is thrown when cleanup is done, so loops around it end.
+/// is body's; after a cancellation, one that came while it cleaned up included, operation_aborted is thrown
+/// when cleanup is done, so loops around it end. Who goes on after it hears the next polite cancellation.
 Task<Result<>> with_cleanup(Task<Result<>> body, Task<> cleanup);
 
 }  // namespace koord
