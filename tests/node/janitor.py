@@ -158,16 +158,32 @@ def state_of_machine():
         return groups | {"mount " + " ".join(line.split()[:3]) for line in file}
 
 
+def processes_in(groups):
+    """Of each group that has any: (pid, start time) of its processes."""
+    found = {}
+    for group in groups:
+        with contextlib.suppress(OSError):
+            with open(os.path.join(group, "cgroup.procs"), encoding="utf-8") as file:
+                found[group] = {(int(line), start_time(int(line))) for line in file}
+    return {group: processes for group, processes in found.items() if processes}
+
+
 class Unchanged:
-    """with Unchanged(): the machine's cgroups and mounts are afterwards as they were, or it is an AssertionError."""
+    """with Unchanged(): the machine's cgroups and mounts are afterwards as they were, or it is an AssertionError. Groups whose own
+    processes have ended meanwhile are left out: who made them has taken them away."""
 
     def __enter__(self):
         self.before = state_of_machine()
+        self.lived = processes_in(item for item in self.before if item.startswith("/"))
+
+    def has_ended(self, item):
+        processes = self.lived.get(item)
+        return bool(processes) and all(since is None or start_time(pid) != since for pid, since in processes)
 
     def __exit__(self, kind, *_):
         after = state_of_machine()
         lines = [f"new: {item}" for item in sorted(after - self.before)]
-        lines += [f"gone: {item}" for item in sorted(self.before - after)]
+        lines += [f"gone: {item}" for item in sorted(self.before - after) if not self.has_ended(item)]
         if lines:
             text = "the machine is not as it was:\n  " + "\n  ".join(lines)
             if kind is None:

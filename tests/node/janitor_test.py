@@ -40,6 +40,35 @@ def make_a_mess(folder):
         signal.pause()
 
 
+def took_away(ends):
+    """Whether it is left out that a group goes, of which the process ends or lives on elsewhere."""
+    folder = os.path.join(next(h for h in hierarchies() if "cpuset" not in h), GROUP + "-other")
+    os.mkdir(folder)
+    process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+
+    def move(where):
+        with open(os.path.join(where, "cgroup.procs"), "w", encoding="utf-8") as file:
+            file.write(str(process.pid))
+
+    try:
+        move(folder)
+        with Unchanged():
+            if ends:
+                process.kill()
+                process.wait()
+            else:
+                move(os.path.dirname(folder))
+            os.rmdir(folder)
+        return True
+    except AssertionError as error:
+        assert folder in str(error), error
+        return False
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
 def main():
     if os.geteuid() != 0 or not hierarchies():
         skip("cgroups cannot be made here")
@@ -71,6 +100,8 @@ def main():
     finally:
         os.rmdir(folder)
     assert noticed, "a new cgroup was not noticed"
+    for ends in (True, False):
+        assert took_away(ends) == ends, "a group that somebody took away" + (" with its processes" if ends else " from a process that lives")
     print("janitor: passed")
 
 
