@@ -20,8 +20,8 @@ struct Command {
   /// The first is the program's absolute path. There is no shell: nothing in them is special.
   std::vector<std::string> arguments;
   std::vector<std::string> environment = {};  // "NAME=value"; all of it, nothing is inherited
-  /// The folder that is the program's /, where its path is looked up, too: the host's root in a pod. Empty: this
-  /// process's. Another needs CAP_SYS_CHROOT.
+  /// The folder that is the program's /, where its path is looked up, too: the host's root in a pod. Empty:
+  /// this process's. Another needs CAP_SYS_CHROOT.
   std::string root = {};
   nanoseconds limit = std::chrono::seconds(10);
   /// Between SIGTERM and SIGKILL to one that is over its limit.

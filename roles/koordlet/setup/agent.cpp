@@ -36,8 +36,8 @@ constexpr nanoseconds kShortestReport = std::chrono::milliseconds(100);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
-constexpr std::string_view kJournal = "throttled", kActions = "evicted", kBirths = "births", kSeries = "koord-series",
-                           kObjects = "koord-api-server.json";
+constexpr std::string_view kJournal = "throttled", kActions = "evicted", kBirths = "births",
+                           kSeries = "koord-series", kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
 /// How long one that --cleanup asks to end may take.
