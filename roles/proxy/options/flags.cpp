@@ -42,8 +42,7 @@ constexpr std::array<Flag, 9> kFlags = {{
     {"store-file", FlagType::text, "",
      "Where it keeps what hooks said of the pods and containers that there are, for its next start; "
      "hook-files.json beside it keeps what hook servers' files said last. Others than root must not be able "
-     "to "
-     "write there. Empty: store.json beside its socket.",
+     "to write there. Empty: store.json beside its socket.",
      0, kOwn},
 }};
 

@@ -13,9 +13,6 @@
 
 namespace koord::api {
 
-/// Where the agent looks for such files, whatever their names.
-inline constexpr std::string_view kXpuFolder = "/var/run/koordlet/xpu-device-infos";
-
 /// Vendors as they stand in `vendor` and in the label node.koordinator.sh/gpu-vendor.
 inline constexpr std::string_view kVendorNvidia = "nvidia", kVendorHuawei = "huawei",
                                   kVendorCambricon = "cambricon", kVendorMetaX = "metax",
