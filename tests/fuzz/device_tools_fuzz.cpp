@@ -37,7 +37,7 @@ struct Tools final : Programs {
 };
 
 void check(const koord::api::XpuDevice& device) {
-  check(parse_bus_id(device.topology->bus_id) == device.topology->bus_id);
+  check(koord::host::parse_bus_id(device.topology->bus_id) == device.topology->bus_id);
   check(device.model == model_name(device.model));
   check(whole_number(device.minor).has_value());
   check(device.uuid.size() <= 300);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "machine/pci.hpp"
+#include "koord/host/pci.hpp"
 #include "vendors/vendor.hpp"
 
 namespace koord::device_daemon {
@@ -46,7 +46,7 @@ Task<Result<bool>> Looker::look(const Settings& settings) {
     programs_ = std::make_unique<HostPrograms>(parts_.clock, settings.host_root, settings.command_timeout);
   programs_->begin();
   const Machine machine{*programs_, settings.host_root, settings.sys_root};
-  KOORD_CO_TRY(on_bus, co_await offload(parts_.workers, [&] { return scan_pci(settings.sys_root); }));
+  KOORD_CO_TRY(on_bus, co_await offload(parts_.workers, [&] { return host::scan_pci(settings.sys_root); }));
   bool well = true;
   for (const Vendor& vendor : all_vendors()) {
     const bool wanted =

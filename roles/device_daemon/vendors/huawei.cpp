@@ -126,7 +126,7 @@ Task<Result<api::XpuDevice>> look_at(const Machine& machine, const Model& model,
 
 }  // namespace
 
-bool is_huawei(const PciDevice& device) {
+bool is_huawei(const host::PciDevice& device) {
   return device.vendor == kHuawei &&
          std::find(std::begin(kBridges), std::end(kBridges), device.product) == std::end(kBridges);
 }

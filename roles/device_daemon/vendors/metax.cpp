@@ -77,7 +77,7 @@ std::string read_uuid(const std::vector<std::string_view>& fields) {
 /// The first word that is a place on the bus.
 std::string_view bus_in(const std::vector<std::string_view>& fields) {
   for (const std::string_view field : fields)
-    if (parse_bus_id(field)) return field;
+    if (host::parse_bus_id(field)) return field;
   return {};
 }
 

@@ -92,9 +92,9 @@ std::string model_name(std::string_view text) {
 }
 
 Result<> place_card(const Machine& machine, std::string_view text, api::XpuDevice& device) {
-  const auto bus = parse_bus_id(text);
+  const auto bus = host::parse_bus_id(text);
   if (!bus) return Error(Code::parse, fmt::format("{} is no PCI bus id", quote(utf8_prefix(text, kShown))));
-  const auto place = place_of(machine.sys_root, *bus);
+  const auto place = host::pci_place(machine.sys_root, *bus);
   auto& topology = device.topology.emplace();
   topology.socket_id = "-1";  // not known, as upstream has it
   topology.bus_id = *bus;

@@ -9,7 +9,7 @@
 #include "koord/api/koordinator/xpu_devices.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/result.hpp"
-#include "machine/pci.hpp"
+#include "koord/host/pci.hpp"
 #include "machine/programs.hpp"
 
 namespace koord::device_daemon {
@@ -28,7 +28,7 @@ struct Found {
 
 struct Vendor {
   std::string_view name;
-  bool (*owns)(const PciDevice& device);
+  bool (*owns)(const host::PciDevice& device);
   /// What its tools say. They are not trusted: what they print is checked, bounded, and never more than text.
   /// An error: nothing is known of any of its cards. `machine` outlives the task.
   Task<Result<Found>> (*look)(const Machine& machine);
@@ -37,7 +37,7 @@ struct Vendor {
 std::span<const Vendor> all_vendors();
 
 // One file each.
-bool is_huawei(const PciDevice& device);
+bool is_huawei(const host::PciDevice& device);
 Task<Result<Found>> look_for_huawei(const Machine& machine);
 Task<Result<Found>> look_for_cambricon(const Machine& machine);
 Task<Result<Found>> look_for_baidu(const Machine& machine);

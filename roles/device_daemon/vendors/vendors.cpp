@@ -11,7 +11,7 @@ constexpr std::uint16_t kCambricon = 0xcabc, kBaidu = 0x1d22, kMetaX = 0x9999, k
                         kNvidia = 0x10de;
 
 template <std::uint16_t id>
-bool is_of(const PciDevice& device) {
+bool is_of(const host::PciDevice& device) {
   return device.vendor == id;
 }
 

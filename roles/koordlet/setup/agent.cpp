@@ -327,6 +327,7 @@ Result<> Agent::set_up_kubernetes() {
   set_up_states();
   KOORD_CHECK(set_up_transports());
   set_up_topology_report();
+  devices_ = Devices::make(context_, log_, *parts_.client, parts_.place.root, parts_.place.node_name);
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   KOORD_TRY(prediction, read_prediction(context_.flags));
   predictor_.emplace(Predictor::Parts{context_.clock, log_, context_.workers, series_}, prediction,
@@ -392,6 +393,7 @@ Task<Result<>> Agent::run() {
     tasks_.spawn("prediction", predictor_->run());
   }
   if (topology_reporter_) tasks_.spawn("topology report", topology_reporter_->run());
+  if (devices_) tasks_.spawn("devices", devices_->reporter.run());
   if (transports_) transports_->start();
   if (context_.flags.get_duration("collect-res-used-interval") >= kShortestInterval)
     tasks_.spawn("tick", tick());

@@ -25,6 +25,7 @@
 #include "koord/async/task_group.hpp"
 #include "koord/runtime/role.hpp"
 #include "lifecycle/health.hpp"
+#include "setup/devices.hpp"
 #include "setup/flags.hpp"
 #include "setup/transports.hpp"
 
@@ -108,6 +109,7 @@ class Agent final : public runtime::Role {
   std::optional<Predictor> predictor_;
   std::optional<Reporter> reporter_;
   std::optional<TopologyReporter> topology_reporter_;
+  std::unique_ptr<Devices> devices_;        // null: none are looked for
   std::unique_ptr<Transports> transports_;  // null: without Kubernetes, or cleaning up
   std::string checkpoint_;                  // the file; empty: none
   bool checkpoint_refused_ = false;

@@ -92,7 +92,9 @@ constexpr std::array<Flag, 15> kRootFlags = {{
      "devices "
      "that the scheduler gave out (gate PodResourcesProxy).",
      0, kRuntime},
-    later("xpu-device-infos-dir", FlagType::text, "/var/run/koordlet/xpu-device-infos/"),
+    {"xpu-device-infos-dir", FlagType::text, "/var/run/koordlet/xpu-device-infos/",
+     "The folder of files in which the device daemon and others describe accelerators (gate Accelerators).",
+     0, kRoots},
 }};
 
 constexpr std::array<Flag, 10> kStatesFlags = {{
@@ -117,7 +119,9 @@ constexpr std::array<Flag, 10> kStatesFlags = {{
     {"enable-node-metric-report", FlagType::boolean, "true", "Report what is measured as NodeMetric.", 0,
      kKubernetes},
     later("enable-pod-taskids", FlagType::boolean, "false"),
-    later("xpu-enforce-collect-from-device-infos", FlagType::boolean, "false"),
+    {"xpu-enforce-collect-from-device-infos", FlagType::boolean, "false",
+     "Report the accelerators of --xpu-device-infos-dir alone, and never ask NVIDIA's driver.", 0,
+     kKubernetes},
 }};
 
 constexpr std::array<Flag, 11> kCollectFlags = {{

@@ -5,6 +5,7 @@
 
 #include "framework/action/actions.hpp"
 #include "framework/action/process_kind.hpp"
+#include "framework/devices/device_watch.hpp"
 #include "framework/executor/executor.hpp"
 #include "framework/hooks/desk.hpp"
 #include "framework/hooks/reconciler.hpp"
@@ -41,6 +42,7 @@ std::vector<metrics::Table> metric_tables(StrategyTable strategies, CollectorTab
                                      kReconcilerMetrics,
                                      kGateMetrics,
                                      Desk::kMetrics,
+                                     DeviceWatch::kMetrics,
                                      HookServer::kMetrics,
                                      ContainerRuntime::kMetrics,
                                      PodResources::kMetrics,

@@ -21,6 +21,7 @@ constexpr std::array kMine = {
     Right{kSlo, "nodemetrics", "get list watch"},
     Right{kSlo, "nodemetrics/status", "update"},
     Right{kSlo, "nodeslos", "list watch"},
+    Right{"scheduling.koordinator.sh", "devices", "create get list update watch", "", "", "Accelerators"},
     Right{kTopology, "noderesourcetopologies", "create get list update watch"},
 };
 

@@ -80,13 +80,13 @@ class Agent:
 class World:
     """A sandbox with one node, whose kubelet and root are fakes."""
 
-    def __init__(self, tls=None):
+    def __init__(self, tls=None, roles=("--roles=",), crds=()):
         self.folder = tempfile.TemporaryDirectory(prefix="koord-node.")
         self.root = fake_node.FakeRoot(os.path.join(self.folder.name, "root"))
         self.pki = os.path.join(self.root.folder, "var/lib/kubelet/pki")
         certificate = fake_node.certificate(self.pki if tls is None else tls, NODE)
         self.kubelet = fake_node.Kubelet(NODE, certificate)
-        self.sandbox = sandbox.Sandbox("--nodes=1", "--roles=", "--load", *CRDS).__enter__()
+        self.sandbox = sandbox.Sandbox("--nodes=1", *roles, "--load", *CRDS, *crds).__enter__()
         self.api = kube_api.Api(self.sandbox.kubeconfig)
         self.agents = []
         self.point_at(self.kubelet.port)

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "support/pci_tree.hpp"
 #include "support/run_task.hpp"
 #include "support/tree.hpp"
 #include "vendors/vendor.hpp"
@@ -36,12 +36,7 @@ struct Rig {
   /// As sysfs has one: a link to where it is on the board.
   void card(const std::string& bus, std::string_view vendor, std::string_view product, int node = 0,
             const std::string& root = "pci0000:3a") {
-    const std::string place = fmt::format("sys/devices/{}/{}", root, bus);
-    tree.write(place + "/vendor", fmt::format("0x{}\n", vendor));
-    tree.write(place + "/device", fmt::format("0x{}\n", product));
-    tree.write(place + "/numa_node", fmt::format("{}\n", node));
-    std::filesystem::create_symlink(fmt::format("../../../devices/{}/{}", root, bus),
-                                    tree / ("sys/bus/pci/devices/" + bus));
+    koord::testing::pci_card(tree, bus, vendor, product, node, root);
   }
   Machine machine() { return {tools, tree.path(), tree / "sys/"}; }
   Result<Found> look(std::string_view vendor) {

@@ -9,6 +9,7 @@
 #include "framework/model/first_cpus.hpp"
 #include "framework/model/shared_pools.hpp"
 #include "framework/objects/pod_info.hpp"
+#include "framework/report/node_object.hpp"
 #include "koord/json/value.hpp"
 #include "koord/json/writer.hpp"
 
@@ -261,30 +262,11 @@ void write_topology(json::Document& document, const NodeTopology& wanted) {
 std::string new_topology(const NodeTopology& wanted, const api::Node& node) {
   std::string text;
   json::Writer json(text);
-  const std::string& name = node.metadata.name;
   json.begin_object()
       .member("apiVersion", "topology.node.k8s.io/v1alpha1")
-      .member("kind", "NodeResourceTopology")
-      .key("metadata")
-      .begin_object()
-      .member("name", name)
-      .key("labels")
-      .begin_object()
-      .member("app.kubernetes.io/managed-by", "Koordinator")
-      .end_object()
-      .key("ownerReferences")
-      .begin_array()
-      .begin_object()
-      .member("apiVersion", "v1")
-      .member("kind", "Node")
-      .member("name", name)
-      .member("uid", node.metadata.uid)
-      .member("controller", true)
-      .member("blockOwnerDeletion", true)
-      .end_object()
-      .end_array()
-      .end_object()
-      .end_object();
+      .member("kind", "NodeResourceTopology");
+  write_owned_metadata(json, node, "Koordinator");
+  json.end_object();
   auto document = json::parse(text);
   write_topology(*document, wanted);
   return json::to_text(*document);

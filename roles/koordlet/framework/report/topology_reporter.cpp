@@ -3,37 +3,19 @@
 
 #include <fmt/format.h>
 
-#include "koord/async/backoff.hpp"
+#include "framework/report/node_object.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/json/value.hpp"
-#include "koord/json/writer.hpp"
 #include "koord/kube/client.hpp"
 
 namespace koord::koordlet {
 
-namespace {
-
-/// Of one write that others' come in between of.
-constexpr int kTries = 4;
-
-kube::Scope own(const std::string& node) {
-  kube::Scope scope;
-  scope.fields = fmt::format("metadata.name={}", node);
-  return scope;
-}
-
-bool is_worth_another_try(Code code) {
-  return code == Code::conflict || code == Code::too_many_requests || code == Code::already_exists ||
-         code == Code::not_found;
-}
-
-}  // namespace
-
 TopologyReporter::TopologyReporter(Parts parts, Settings settings)
     : parts_(std::move(parts)),
       settings_(std::move(settings)),
-      nodes_(parts_.informers.informer<api::Node>(parts_.client, own(settings_.node))),
-      topologies_(parts_.informers.informer<api::NodeResourceTopology>(parts_.client, own(settings_.node))) {}
+      nodes_(parts_.informers.informer<api::Node>(parts_.client, scope_of_node(settings_.node))),
+      topologies_(parts_.informers.informer<api::NodeResourceTopology>(parts_.client,
+                                                                       scope_of_node(settings_.node))) {}
 
 Task<Result<>> TopologyReporter::run() {
   KOORD_CO_CHECK(co_await nodes_.wait_synced());
@@ -75,34 +57,14 @@ Task<Result<>> TopologyReporter::look() {
 }
 
 Task<Result<>> TopologyReporter::write(const NodeTopology& wanted, const api::Node& node, bool exists) {
-  Backoff backoff({.initial = std::chrono::milliseconds(10), .factor = 5.0, .jitter = 0.1});
-  for (int tries = 1;; ++tries) {
-    const Result<> done = exists ? co_await update(wanted) : co_await create(wanted, node);
-    if (done || !is_worth_another_try(done.error().code()) || tries == kTries) co_return done;
-    if (done.error().code() == Code::already_exists) exists = true;
-    if (done.error().code() == Code::not_found) exists = false;
-    KOORD_CO_CHECK(co_await sleep(parts_.clock, backoff.next()));
-  }
-}
-
-Task<Result<>> TopologyReporter::create(const NodeTopology& wanted, const api::Node& node) {
-  const auto created = co_await parts_.client.create_raw(api::kind<api::NodeResourceTopology>(), "",
-                                                         new_topology(wanted, node));
-  if (!created) co_return created.error();
-  co_return Result<>();
-}
-
-Task<Result<>> TopologyReporter::update(const NodeTopology& wanted) {
-  const api::Kind& kind = api::kind<api::NodeResourceTopology>();
-  kube::ObjectKey key{"", settings_.node};
-  KOORD_CO_TRY(text, co_await parts_.client.get_raw(kind, key));
-  KOORD_CO_TRY(document, json::parse(text));
-  KOORD_CO_TRY(before, json::parse(text));
-  write_topology(document, wanted);
-  if (document == before) co_return Result<>();  // the informer is behind
-  const auto written = co_await parts_.client.update_raw(kind, std::move(key), json::to_text(document));
-  if (!written) co_return written.error();
-  co_return Result<>();
+  NodeObjectEdit edit;
+  edit.change = [&wanted](json::Document& document) -> Result<> {
+    write_topology(document, wanted);
+    return {};
+  };
+  edit.make = [&] { return new_topology(wanted, node); };
+  co_return co_await write_node_object(parts_.client, parts_.clock, api::kind<api::NodeResourceTopology>(),
+                                       settings_.node, edit, exists);
 }
 
 }  // namespace koord::koordlet

@@ -54,9 +54,6 @@ class TopologyReporter {
   bool ready(const Seen& now) const;
   Task<Result<>> look();
   Task<Result<>> write(const NodeTopology& wanted, const api::Node& node, bool exists);
-  /// Code::not_found: there is none, Code::already_exists: there is one.
-  Task<Result<>> create(const NodeTopology& wanted, const api::Node& node);
-  Task<Result<>> update(const NodeTopology& wanted);
 
   Parts parts_;
   Settings settings_;

@@ -9,11 +9,12 @@
 
 #include "koord/base/result.hpp"
 
-namespace koord::device_daemon {
+namespace koord::host {
 
 struct PciDevice {
   std::string bus_id;  // "0000:3b:00.0"
   std::uint16_t vendor = 0, product = 0;
+  std::uint8_t base_class = 0;  // 0x02: network, 0x03: display; 0: not known
 };
 
 /// Of a device's place on the board.
@@ -29,7 +30,8 @@ std::optional<std::string> parse_bus_id(std::string_view text);
 /// is left out. A machine without PCI has none. Blocks for milliseconds.
 Result<std::vector<PciDevice>> scan_pci(const std::string& sys_root);
 
-/// Where a device is. Code::not_found: sysfs has none of that name. `bus_id` is as parse_bus_id() has it.
-Result<PciPlace> place_of(const std::string& sys_root, const std::string& bus_id);
+/// Where a device is on the board. Code::not_found: sysfs has none of that name. `bus_id` is as
+/// parse_bus_id() has it.
+Result<PciPlace> pci_place(const std::string& sys_root, const std::string& bus_id);
 
-}  // namespace koord::device_daemon
+}  // namespace koord::host

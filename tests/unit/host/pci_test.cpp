@@ -1,11 +1,11 @@
 // PCI in sysfs, and vendors' ways of writing a place on the bus.
-#include "machine/pci.hpp"
+#include "koord/host/pci.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "machine_rig.hpp"
+#include "support/pci_tree.hpp"
 
-namespace koord::device_daemon {
+namespace koord::host {
 namespace {
 
 TEST_CASE("A place on the bus, however it is written") {
@@ -39,26 +39,28 @@ TEST_CASE("A place on the bus, however it is written") {
 }
 
 TEST_CASE("The machine's devices, and where they are") {
-  testing::Rig rig;
-  rig.card("0000:3b:00.0", "10de", "20b5", 1, "pci0000:3a");
-  rig.card("0000:03:00.0", "8086", "1572", -1, "pci0000:00");
-  rig.tree.write("sys/bus/pci/devices/0000:04:00.0/vendor", "nonsense");  // and no device
-  rig.tree.write("sys/bus/pci/devices/0000:05:00.0/", "");
-  const std::string sys = rig.tree / "sys/";
+  koord::testing::Tree tree;
+  pci_card(tree, "0000:3b:00.0", "10de", "20b5", 1);
+  pci_card(tree, "0000:03:00.0", "8086", "1572", -1, "pci0000:00", "0x020000");
+  tree.write("sys/bus/pci/devices/0000:04:00.0/vendor", "nonsense");  // and no device
+  tree.write("sys/bus/pci/devices/0000:05:00.0/", "");
+  const std::string sys = tree / "sys/";
   const auto all = scan_pci(sys);
   REQUIRE(all.has_value());
   REQUIRE(all->size() == 2);
   CHECK((*all)[0].bus_id == "0000:03:00.0");
   CHECK((*all)[1].vendor == 0x10de);
+  CHECK((*all)[0].base_class == 0x02);
   CHECK((*all)[1].product == 0x20b5);
-  const auto place = place_of(sys, "0000:3b:00.0");
+  CHECK((*all)[1].base_class == 0x03);
+  const auto place = pci_place(sys, "0000:3b:00.0");
   REQUIRE(place.has_value());
   CHECK(place->numa_node == 1);
   CHECK(place->root_id == "pci0000:3a");
-  CHECK(place_of(sys, "0000:03:00.0")->numa_node == 0);
-  CHECK(place_of(sys, "0000:ff:00.0").error().code() == Code::not_found);
-  CHECK(scan_pci(rig.tree / "nowhere/").value().empty());
+  CHECK(pci_place(sys, "0000:03:00.0")->numa_node == 0);
+  CHECK(pci_place(sys, "0000:ff:00.0").error().code() == Code::not_found);
+  CHECK(scan_pci(tree / "nowhere/").value().empty());
 }
 
 }  // namespace
-}  // namespace koord::device_daemon
+}  // namespace koord::host

@@ -1,5 +1,5 @@
 // PCI in sysfs: see pci.hpp.
-#include "machine/pci.hpp"
+#include "koord/host/pci.hpp"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,9 @@
 #include <system_error>
 
 #include "koord/base/file.hpp"
+#include "koord/host/text.hpp"
 
-namespace koord::device_daemon {
+namespace koord::host {
 
 namespace {
 
@@ -26,17 +27,11 @@ std::optional<unsigned long> parse_hex(std::string_view text, std::size_t most_d
   return number;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
-  return text;
-}
-
-/// "0x10de".
-std::optional<std::uint16_t> read_id(const std::string& path) {
+/// "0x10de"; of a class "0x020000".
+std::optional<unsigned long> read_id(const std::string& path, std::size_t digits) {
   const auto text = read_file(path, kMostText);
   if (!text || !text->starts_with("0x")) return std::nullopt;
-  const auto number = parse_hex(trimmed(*text).substr(2), 4);
-  return number ? std::optional(static_cast<std::uint16_t>(*number)) : std::nullopt;
+  return parse_hex(trimmed(*text).substr(2), digits);
 }
 
 /// Of .../devices/pci0000:3a/0000:3a:00.0/... "pci0000:3a".
@@ -76,16 +71,21 @@ Result<std::vector<PciDevice>> scan_pci(const std::string& sys_root) {
   if (failed == std::errc::no_such_file_or_directory) return devices;
   for (; !failed && it != fs::directory_iterator(); it.increment(failed)) {
     const std::string name = it->path().filename().string();
-    const auto vendor = read_id(fmt::format("{}/{}/vendor", folder, name)),
-               product = read_id(fmt::format("{}/{}/device", folder, name));
-    if (vendor && product) devices.push_back({name, *vendor, *product});
+    const auto vendor = read_id(fmt::format("{}/{}/vendor", folder, name), 4),
+               product = read_id(fmt::format("{}/{}/device", folder, name), 4),
+               type = read_id(fmt::format("{}/{}/class", folder, name), 6);
+    if (!vendor || !product) continue;
+    devices.push_back({.bus_id = name,
+                       .vendor = static_cast<std::uint16_t>(*vendor),
+                       .product = static_cast<std::uint16_t>(*product),
+                       .base_class = static_cast<std::uint8_t>(type.value_or(0) >> 16)});
   }
   if (failed) return errno_error(failed.value(), folder);
   std::sort(devices.begin(), devices.end(), [](const auto& a, const auto& b) { return a.bus_id < b.bus_id; });
   return devices;
 }
 
-Result<PciPlace> place_of(const std::string& sys_root, const std::string& bus_id) {
+Result<PciPlace> pci_place(const std::string& sys_root, const std::string& bus_id) {
   const std::string device = fmt::format("{}bus/pci/devices/{}", sys_root, bus_id);
   std::error_code failed;
   const fs::path where = fs::canonical(device, failed);
@@ -101,4 +101,4 @@ Result<PciPlace> place_of(const std::string& sys_root, const std::string& bus_id
   return place;
 }
 
-}  // namespace koord::device_daemon
+}  // namespace koord::host
