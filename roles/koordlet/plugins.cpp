@@ -4,24 +4,25 @@
 namespace koord::koordlet {
 
 extern const StrategyEntry kBatchResource;
-extern const StrategyEntry kColdPageScans;
 extern const StrategyEntry kCpuBlame;
 extern const StrategyEntry kCpuBurst;
 extern const StrategyEntry kCpuEvict;
 extern const StrategyEntry kCpuNormalization;
 extern const StrategyEntry kCpuSuppress;
 extern const StrategyEntry kCpusetAllocator;
+extern const StrategyEntry kGpuEnvInject;
 extern const StrategyEntry kGroupIdentity;
 extern const StrategyEntry kMemoryEvict;
 extern const StrategyEntry kMemoryQos;
 extern const StrategyEntry kOomScoreAdj;
+extern const StrategyEntry kRdmaDeviceInject;
 extern const StrategyEntry kSystemConfig;
 
 StrategyTable strategy_table() {
   static constexpr const StrategyEntry* kTable[] = {
-      &kCpuBlame,      &kCpuSuppress,  &kCpuBurst,      &kCpuEvict,        &kMemoryEvict,
-      &kMemoryQos,     &kSystemConfig, &kBatchResource, &kCpusetAllocator, &kCpuNormalization,
-      &kGroupIdentity, &kOomScoreAdj,  &kColdPageScans,
+      &kCpuBlame,      &kCpuSuppress,  &kCpuBurst,      &kCpuEvict,         &kMemoryEvict,
+      &kMemoryQos,     &kSystemConfig, &kBatchResource, &kCpusetAllocator,  &kCpuNormalization,
+      &kGroupIdentity, &kOomScoreAdj,  &kGpuEnvInject,  &kRdmaDeviceInject,
   };
   return kTable;
 }

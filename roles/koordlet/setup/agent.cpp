@@ -137,7 +137,6 @@ Result<> Agent::set_up() {
   sampling.system_outdated = flags.get_duration("collect-sys-metric-outdated-interval");
   sampling.node_info_interval = flags.get_duration("collect-node-cpu-info-interval");
   sampling.psi_interval = flags.get_duration("psi-collector-interval");
-  sampling.cold_page_interval = flags.get_duration("coldpage-collector-interval");
   sampling.is_on = [&gates = context_.gates](std::string_view gate) { return gates.enabled(gate); };
   KOORD_TRY(limit, tracer_limit(flags));
   sampling.tracer_limit = limit;
@@ -315,6 +314,7 @@ Result<> Agent::set_up_transports() {
   KOORD_TRY(settings, transport_settings(context_.flags, parts_.place));
   KOORD_TRY(made, Transports::make(
                       {context_, parts_.strategies, hub_, *executor_, [this] { return topology(); }, tasks_,
+                       [this] { return devices_ ? devices_->watch.current() : nullptr; }, *recorder_,
                        [this](std::span<const Ahead::Value> values) { return qos_->write_ahead(values); },
                        [this](std::span<const Ahead::Given> values) { return qos_->note_given(values); },
                        boot_file(kBirths)},
@@ -394,7 +394,9 @@ Task<Result<>> Agent::run() {
     tasks_.spawn("prediction", predictor_->run());
   }
   if (topology_reporter_) tasks_.spawn("topology report", topology_reporter_->run());
-  if (devices_) tasks_.spawn("devices", devices_->reporter.run());
+  if (devices_)
+    tasks_.spawn("devices", devices_->watch.run(context_.workers, context_.clock, devices_->interval));
+  if (devices_ && devices_->reporter) tasks_.spawn("device report", devices_->reporter->run());
   if (transports_) transports_->start();
   if (context_.flags.get_duration("collect-res-used-interval") >= kShortestInterval)
     tasks_.spawn("tick", tick());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/devices/gpu_isolation.hpp"
 #include "framework/devices/rdma_cards.hpp"
 #include "framework/devices/xpu_files.hpp"
 #include "koord/base/feature_gate.hpp"
@@ -16,24 +17,33 @@ constexpr nanoseconds kShortest = std::chrono::milliseconds(100), kUsual = std::
 
 }  // namespace
 
-Devices::Devices(DeviceWatch::Sources sources, Logger& log, runtime::RoleContext& context,
-                 kube::Client& client, std::string node, nanoseconds interval)
-    : watch(std::move(sources), log, context.metrics),
-      reporter({context.clock, log, context.workers, client, context.informers, watch}, std::move(node),
-               interval) {}
-
 std::unique_ptr<Devices> Devices::make(runtime::RoleContext& context, Logger& log, kube::Client& client,
                                        const host::Root& root, const std::string& node) {
-  if (!context.gates.enabled("Accelerators")) return nullptr;
+  const FeatureGates& gates = context.gates;
+  const bool report = gates.enabled("Accelerators");
+  if (!report && !gates.enabled("GPUEnvInject") && !gates.enabled("RDMADeviceInject")) return nullptr;
   DeviceWatch::Sources sources;
   // Shared: a look that is cancelled with the agent may go on for a moment on its worker.
   const auto files =
       std::make_shared<XpuFiles>(context.flags.get("xpu-device-infos-dir"), context.clock.mono());
   sources.files = [files, &clock = context.clock] { return files->read(clock.mono()); };
-  if (context.gates.enabled("RDMADevices")) sources.rdma = [root] { return read_rdma_cards(root); };
+  if (gates.enabled("RDMADevices") || gates.enabled("RDMADeviceInject"))
+    sources.rdma = [root, reported = gates.enabled("RDMADevices")] {
+      DeviceReading reading = read_rdma_cards(root);
+      if (!reported) reading.devices.clear();  // the hook goes by what else it says
+      return reading;
+    };
+  if (gates.enabled("GPUEnvInject"))
+    sources.isolation = [root, library = context.flags.get("hami-core-library-directory-path")] {
+      return look_for_isolation(root, library);
+    };
   const nanoseconds asked = context.flags.get_duration("node-topology-sync-interval");
   const nanoseconds interval = asked.count() > 0 ? std::max(asked, kShortest) : kUsual;
-  return std::make_unique<Devices>(std::move(sources), log, context, client, node, interval);
+  auto made = std::make_unique<Devices>(std::move(sources), interval, log, context.metrics);
+  if (report)
+    made->reporter.emplace(DeviceReporter::Parts{context.clock, log, client, context.informers, made->watch},
+                           node, interval);
+  return made;
 }
 
 }  // namespace koord::koordlet

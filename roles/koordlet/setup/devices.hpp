@@ -14,13 +14,13 @@
 namespace koord::koordlet {
 
 struct Devices {
+  nanoseconds interval;  // between two looks
   DeviceWatch watch;
-  DeviceReporter reporter;
+  std::optional<DeviceReporter> reporter;  // with the gate Accelerators, as in the original
 
-  Devices(DeviceWatch::Sources sources, Logger& log, runtime::RoleContext& context, kube::Client& client,
-          std::string node, nanoseconds interval);
-  /// Null: the gate Accelerators is off, as in the original without it no device is reported. The arguments
-  /// outlive it.
+  Devices(DeviceWatch::Sources sources, nanoseconds every, Logger& log, metrics::Registry& metrics)
+      : interval(every), watch(std::move(sources), log, metrics) {}
+  /// Null: no gate is on that wants to know of devices. The arguments outlive it.
   static std::unique_ptr<Devices> make(runtime::RoleContext& context, Logger& log, kube::Client& client,
                                        const host::Root& root, const std::string& node);
 };

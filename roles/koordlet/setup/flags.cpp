@@ -86,7 +86,10 @@ constexpr std::array<Flag, 15> kRootFlags = {{
     ignored("pouch-endpoint", FlagType::text, "", kNoDocker),
     {"default-runtime-type", FlagType::text, "containerd",
      "Whose containers a CRI proxy asks about: containerd, docker, pouch or cri-o (crio).", 0, kRuntime},
-    later("hami-core-library-directory-path", FlagType::text, "/usr/local/vgpu/libvgpu.so"),
+    {"hami-core-library-directory-path", FlagType::text, "/usr/local/vgpu/libvgpu.so",
+     "The library of HAMi-core on the host, which holds containers to their part of a GPU (gate "
+     "GPUEnvInject).",
+     0, kRuntime},
     {"pod-resources-proxy-path", FlagType::text, "/var/run/koordlet/pod-resources",
      "The folder of the socket kubelet.sock, at which the kubelet's pod resources are served with the "
      "devices "
@@ -119,9 +122,7 @@ constexpr std::array<Flag, 10> kStatesFlags = {{
     {"enable-node-metric-report", FlagType::boolean, "true", "Report what is measured as NodeMetric.", 0,
      kKubernetes},
     later("enable-pod-taskids", FlagType::boolean, "false"),
-    {"xpu-enforce-collect-from-device-infos", FlagType::boolean, "false",
-     "Report the accelerators of --xpu-device-infos-dir alone, and never ask NVIDIA's driver.", 0,
-     kKubernetes},
+    later("xpu-enforce-collect-from-device-infos", FlagType::boolean, "false"),
 }};
 
 constexpr std::array<Flag, 11> kCollectFlags = {{
@@ -138,8 +139,7 @@ constexpr std::array<Flag, 11> kCollectFlags = {{
     later("collect-node-storage-info-interval", FlagType::duration, "1s"),
     later("cpi-collector-interval", FlagType::duration, "60s"),
     later("collect-cpi-timewindow", FlagType::duration, "10s"),
-    {"coldpage-collector-interval", FlagType::duration, "5s",
-     "How often cold pages are read (gate ColdPageCollector), each tick at most.", 0, kCollect},
+    later("coldpage-collector-interval", FlagType::duration, "5s"),
     later("resctrl-collector-interval", FlagType::duration, "10s"),
     later("enable-resctrl-collector", FlagType::boolean, "false"),
 }};

@@ -8,6 +8,7 @@
 
 #include "koord/async/timer.hpp"
 #include "koord/host/cgroup_knobs.hpp"
+#include "koord/kube/event_recorder.hpp"
 
 namespace koord::koordlet {
 
@@ -37,6 +38,20 @@ Result<std::string> scheme_of(const std::string& runtime) {
   return Error(
       Code::invalid,
       fmt::format("--default-runtime-type: \"{}\" is not containerd, docker, pouch or cri-o", runtime));
+}
+
+void tell_pod(kube::EventRecorder& recorder, const RuntimeSandbox& pod, const std::string& why) {
+  kube::EventRecord event;
+  event.regarding.version = "v1";
+  event.regarding.kind = "Pod";
+  event.regarding.ns = pod.ns;
+  event.regarding.name = pod.name;
+  event.regarding.uid = pod.uid;
+  event.type = kube::EventType::warning;
+  event.reason = "DeviceNotGiven";
+  event.action = "CreatingContainer";
+  event.note = why;
+  recorder.record(event);
 }
 
 }  // namespace
@@ -101,6 +116,9 @@ Result<std::unique_ptr<Transports>> Transports::make(const Parts& parts, Transpo
          return number ? std::optional(*number) : std::nullopt;
        },
        .is_set = [&flags = context.flags](std::string_view flag) { return flags.get_bool(flag); },
+       .devices = parts.devices,
+       .tell = [&recorder = parts.recorder](const RuntimeSandbox& pod,
+                                            const std::string& why) { tell_pod(recorder, pod, why); },
        .bears = [transports = made.get()] { transports->bears_.set(); },
        .clock = context.clock,
        .log = context.log,

@@ -19,6 +19,10 @@
 #include "transports/hook_server/hook_server.hpp"
 #include "transports/pod_resources/pod_resources.hpp"
 
+namespace koord::kube {
+class EventRecorder;
+}
+
 namespace koord::koordlet {
 
 struct TransportSettings {
@@ -42,6 +46,9 @@ class Transports {
     Executor& executor;
     std::function<std::shared_ptr<const host::Topology>()> topology;
     TaskGroup& tasks;
+    /// Null until they were looked at, and where nobody looks.
+    std::function<std::shared_ptr<const NodeDevices>()> devices;
+    kube::EventRecorder& recorder;
     /// What a runtime tells of before the agent's strategies know of it: QosManager::write_ahead().
     std::function<Result<>(std::span<const Ahead::Value>)> write_ahead;
     std::function<Result<>(std::span<const Ahead::Given>)> note_given;

@@ -1,6 +1,8 @@
 // DeviceReading: what one source (a folder of files, sysfs, the driver) says of the node's devices now.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,8 @@ struct GpuDescription {
 struct DeviceReading {
   std::vector<api::DeviceInfo> devices;  // each with a minor; lastTransitionTime is not set
   GpuDescription gpus;
+  /// By bus id, of RDMA cards and their virtual functions: "uverbs0", in /dev/infiniband.
+  std::map<std::string, std::string, std::less<>> verbs;
   /// False: something could not be read, so that a device that is missing here may be there all the same.
   bool complete = true;
   /// "FILE: what is wrong, and what happens now", for the log.

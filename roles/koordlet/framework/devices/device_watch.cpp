@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "koord/async/timer.hpp"
+
 namespace koord::koordlet {
 
 namespace {
@@ -29,11 +31,13 @@ DeviceWatch::Look DeviceWatch::look() const {
       all.gpus = std::move(reading.gpus);
     std::ranges::move(reading.devices, std::back_inserter(all.devices));
     std::ranges::move(reading.problems, std::back_inserter(look.problems));
+    all.verbs.merge(reading.verbs);
     complete = complete && reading.complete;
   };
   if (sources_.files) add(sources_.files(), all.gpus_complete);
   if (sources_.gpus && all.devices.empty()) add(sources_.gpus(), all.gpus_complete);
   if (sources_.rdma) add(sources_.rdma(), all.rdma_complete);
+  if (sources_.isolation) all.isolation = sources_.isolation();
   return look;
 }
 
@@ -53,6 +57,15 @@ void DeviceWatch::take(Look look) {
       count_.with({type, healthy ? "true" : "false"}).set(static_cast<double>(count));
     }
   current_ = std::make_shared<const NodeDevices>(std::move(look.devices));
+}
+
+Task<Result<>> DeviceWatch::run(WorkerPool& workers, Clock& clock, nanoseconds interval) {
+  for (;;) {
+    std::function<Result<Look>()> read = [this]() -> Result<Look> { return look(); };
+    KOORD_CO_TRY(seen, co_await offload(workers, std::move(read)));
+    take(std::move(seen));
+    KOORD_CO_CHECK(co_await sleep(clock, interval));
+  }
 }
 
 }  // namespace koord::koordlet

@@ -7,20 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "framework/devices/device_reading.hpp"
+#include "framework/devices/node_devices.hpp"
+#include "koord/async/offload.hpp"
+#include "koord/async/task.hpp"
+#include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
 
 namespace koord::koordlet {
-
-/// What all sources say now, together.
-struct NodeDevices {
-  std::vector<api::DeviceInfo> devices;  // as the sources name them: no id and no minor of a type twice
-  GpuDescription gpus;
-  /// Of devices of such a type one that is missing may be there all the same.
-  bool gpus_complete = true, rdma_complete = true;
-  friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
-};
 
 class DeviceWatch {
  public:
@@ -32,17 +26,20 @@ class DeviceWatch {
     std::function<DeviceReading()> files;  // of accelerators
     std::function<DeviceReading()> gpus;   // of the driver: where no file names an accelerator
     std::function<DeviceReading()> rdma;
+    std::function<GpuIsolation()> isolation;
   };
   DeviceWatch(Sources sources, Logger& log, metrics::Registry& metrics);
 
-  /// What it reads: blocks. On a worker.
+  /// What it reads: blocks.
   struct Look {
     NodeDevices devices;
     std::vector<std::string> problems;
   };
   Look look() const;
-  /// Keeps it, says what is new of it. On the event loop's thread, as is current().
+  /// Keeps it, says what is new of it. On the event loop's thread, as the rest.
   void take(Look look);
+  /// Until it is cancelled: a look on a worker, again after each interval.
+  Task<Result<>> run(WorkerPool& workers, Clock& clock, nanoseconds interval);
   /// Null: not looked at yet.
   const std::shared_ptr<const NodeDevices>& current() const { return current_; }
 

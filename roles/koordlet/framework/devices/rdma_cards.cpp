@@ -47,6 +47,12 @@ bool is_healthy(const std::string& sys_root, std::string_view name) {
          });
 }
 
+void note_verbs(const std::string& sys_root, const std::string& bus_id, DeviceReading& reading) {
+  const auto names =
+      host::list_folder(fmt::format("{}bus/pci/devices/{}/infiniband_verbs", sys_root, bus_id));
+  if (names && !names->empty()) reading.verbs.emplace(bus_id, names->front());
+}
+
 std::vector<api::VirtualFunctionGroup> functions_of(const std::string& device) {
   const auto wanted = read_file(fmt::format("{}/sriov_numvfs", device), kMostText);
   int number = 0;
@@ -108,6 +114,9 @@ DeviceReading read_rdma_cards(const host::Root& root) {
     topology.bus_id = device.bus_id;
     to.topology = std::move(topology);
     to.vf_groups = functions_of(folder);
+    note_verbs(root.sys, device.bus_id, reading);
+    for (const api::VirtualFunctionGroup& group : to.vf_groups)
+      for (const api::VirtualFunction& function : group.vfs) note_verbs(root.sys, function.bus_id, reading);
   }
   return reading;
 }

@@ -184,6 +184,7 @@ class Desk::Impl {
   struct Known {
     std::shared_ptr<const Inventory> inventory;
     std::shared_ptr<const host::Topology> topology;
+    std::shared_ptr<const NodeDevices> devices;
     std::optional<SharedPools> pools;
     std::string folder;  // of all pods
     std::array<std::optional<bool>, kKnobs> has;
@@ -214,10 +215,12 @@ class Desk::Impl {
 
   void refresh() {
     auto topology = parts_.topology();
+    auto devices = parts_.devices ? parts_.devices() : nullptr;
     const auto& inventory = parts_.hub.current();
-    if (facts_ && known_.inventory == inventory && known_.topology == topology) return;
+    if (facts_ && known_.inventory == inventory && known_.topology == topology && known_.devices == devices)
+      return;
     facts_.reset();
-    known_ = {.inventory = inventory, .topology = std::move(topology)};
+    known_ = {.inventory = inventory, .topology = std::move(topology), .devices = std::move(devices)};
     known_.folder =
         host::kubepods_folder(inventory->driver, host::KubeQos::guaranteed, inventory->kubelet_root);
     // Before pods were listed nobody knows whose CPUs are whose.
@@ -227,6 +230,7 @@ class Desk::Impl {
                              .cgroup_version = parts_.cgroup_version,
                              .topology = known_.topology.get(),
                              .pools = known_.pools ? &*known_.pools : nullptr,
+                             .devices = known_.devices.get(),
                              .has = [this](Knob knob) { return has(knob); },
                              .setting = parts_.setting,
                              .is_set = parts_.is_set});
@@ -310,6 +314,7 @@ class Desk::Impl {
           verdict.later.push_back(
               {std::string(target.group), value.knob, std::move(value.value), value.reason, row.entry->name});
       }
+      std::ranges::move(answer_.warnings, std::back_inserter(verdict.vain));
       if (target.level != HookLevel::container) continue;
       const auto move = [&](Cargo cargo, auto& from, auto& to, auto name_of) {
         if (!carries(transport, cargo, request.moment)) return;
@@ -375,13 +380,17 @@ class Desk::Impl {
 
   /// Each once for a pod.
   void tell(const RuntimeRequest& request, const Verdict& verdict) {
-    for (const std::string& warning : verdict.warnings) {
-      if (told_.size() >= kToldAtMost) told_.clear();
-      if (!told_.emplace(request.sandbox.uid, warning).second) continue;
-      parts_.log.warn("a runtime's request is not answered as it should be",
-                      kv("pod", fmt::format("{}/{}", request.sandbox.ns, request.sandbox.name)),
-                      kv("stage", stage_of(request.moment)), kv("why", warning));
-    }
+    for (const std::string& warning : verdict.warnings) tell(request, warning);
+    for (const std::string& warning : verdict.vain)
+      if (tell(request, warning) && parts_.tell) parts_.tell(request.sandbox, warning);
+  }
+  bool tell(const RuntimeRequest& request, const std::string& warning) {
+    if (told_.size() >= kToldAtMost) told_.clear();
+    if (!told_.emplace(request.sandbox.uid, warning).second) return false;
+    parts_.log.warn("a runtime's request is not answered as it should be",
+                    kv("pod", fmt::format("{}/{}", request.sandbox.ns, request.sandbox.name)),
+                    kv("stage", stage_of(request.moment)), kv("why", warning));
+    return true;
   }
 
   Parts parts_;

@@ -54,6 +54,8 @@ struct Verdict {
   std::vector<LaterValue> later;
   /// What was left out of the answer, and why: for the log.
   std::vector<std::string> warnings;
+  /// What its pod asked for in vain: for an event, too.
+  std::vector<std::string> vain;
 
   /// The request may pass as it is.
   bool unchanged() const {
@@ -75,6 +77,10 @@ class Desk {
     std::function<bool(host::Knob knob, std::string_view group)> has;
     std::function<std::optional<std::int64_t>(host::Knob knob, std::string_view name)> setting;
     std::function<bool(std::string_view flag)> is_set;
+    /// Null until they were looked at; may be empty: nobody looks.
+    std::function<std::shared_ptr<const NodeDevices>()> devices = {};
+    /// Tells a pod of what it asked for in vain, by an event; may be empty.
+    std::function<void(const RuntimeSandbox& pod, const std::string& why)> tell = {};
     /// Births have come that their file does not know yet; may be empty.
     std::function<void()> bears = {};
     Clock& clock;

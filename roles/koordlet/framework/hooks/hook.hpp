@@ -19,6 +19,8 @@
 
 namespace koord::koordlet {
 
+struct NodeDevices;  // framework/devices/node_devices.hpp
+
 /// What a hook's values are about. Those of the machine are in force before any other is written.
 enum class HookLevel : std::uint8_t {
   machine,
@@ -48,6 +50,7 @@ struct HookFacts {
   host::CgroupVersion cgroup_version{};
   const host::Topology* topology = nullptr;  // null, both: the machine's CPUs are not known yet
   const SharedPools* pools = nullptr;
+  const NodeDevices* devices = nullptr;  // null: they were not looked at yet, or nobody looks
   /// Whether this kernel has the knob for groups, or has this setting of the machine.
   std::function<bool(host::Knob knob)> has;
   std::function<std::optional<std::int64_t>(host::Knob knob, std::string_view name)> setting;
@@ -73,6 +76,8 @@ struct HookAnswer {
   std::vector<RuntimePair> env, annotations;
   std::vector<RuntimeDevice> devices;
   std::vector<RuntimeMount> mounts;
+  /// What the pod asked for in vain, and why: for the log and an event of the pod.
+  std::vector<std::string> warnings;
   std::optional<std::int64_t> oom_score_adj;  // of its first process, and so of all that it starts
   /// The memory stays, to be used again.
   void clear();

@@ -25,6 +25,7 @@ void HookAnswer::clear() {
   annotations.clear();
   devices.clear();
   mounts.clear();
+  warnings.clear();
   oom_score_adj.reset();
 }
 

@@ -23,11 +23,6 @@ Task<Result<>> DeviceReporter::run() {
   KOORD_CO_CHECK(co_await nodes_.wait_synced());
   KOORD_CO_CHECK(co_await objects_.wait_synced());
   for (;;) {
-    std::function<Result<DeviceWatch::Look>()> read = [this]() -> Result<DeviceWatch::Look> {
-      return parts_.watch.look();
-    };
-    KOORD_CO_TRY(seen, co_await offload(parts_.workers, std::move(read)));
-    parts_.watch.take(std::move(seen));
     const Result<> done = co_await look();
     if (!done && done.error().code() == Code::cancelled) co_return done;
     if (!done && !failing_) parts_.log.warn("the Device could not be written", kv("error", done.error()));
@@ -42,7 +37,7 @@ Task<Result<>> DeviceReporter::look() {
   const auto devices = parts_.watch.current();
   const auto node = nodes_.get("", node_);
   const auto object = objects_.get("", node_);
-  if (!node || (devices == right_ && object == right_object_)) co_return Result<>();
+  if (!node || !devices || (devices == right_ && object == right_object_)) co_return Result<>();
   if (object) {
     const api::Device wanted = wanted_device(*devices, *object, api::Time(parts_.clock.now()));
     if (says(*object, wanted)) {

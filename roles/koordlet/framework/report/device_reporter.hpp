@@ -6,7 +6,6 @@
 
 #include "framework/devices/device_watch.hpp"
 #include "koord/api/types/core_v1/node.hpp"
-#include "koord/async/offload.hpp"
 #include "koord/async/task.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/informer.hpp"
@@ -23,16 +22,15 @@ class DeviceReporter {
   struct Parts {
     Clock& clock;
     Logger& log;
-    WorkerPool& workers;
     kube::Client& client;
     kube::InformerSet& informers;
-    DeviceWatch& watch;
+    const DeviceWatch& watch;
   };
-  /// Declares the informers of the Node and its Device. `interval`: between two looks.
+  /// Declares the informers of the Node and its Device. `interval`: between two comparisons.
   DeviceReporter(Parts parts, std::string node, nanoseconds interval);
 
-  /// Until it is cancelled: looks at the sources, and writes what is not true any more; nothing before the
-  /// Node is known.
+  /// Until it is cancelled: writes what is not true any more; nothing before the devices and the Node are
+  /// known.
   Task<Result<>> run();
 
  private:

@@ -1,0 +1,34 @@
+// NodeDevices: the devices of the node, as all sources say them together, and what else of them hooks go by.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/devices/device_reading.hpp"
+
+namespace koord::koordlet {
+
+/// What processes of containers that share a GPU wait for one another by; HAMi-core wants it in each.
+inline constexpr std::string_view kIsolationLock = "/tmp/vgpulock";
+
+/// What HAMi-core, which holds a container to its part of a GPU, needs of the host.
+struct GpuIsolation {
+  std::string library;  // its path, on the host and in containers
+  std::string missing;  // what is not there, in words; empty: nothing
+  friend bool operator==(const GpuIsolation&, const GpuIsolation&) = default;
+};
+
+struct NodeDevices {
+  std::vector<api::DeviceInfo> devices;  // as the sources name them: no id and no minor of a type twice
+  GpuDescription gpus;
+  /// Of devices of such a type one that is missing may be there all the same.
+  bool gpus_complete = true, rdma_complete = true;
+  /// By bus id, of RDMA cards and their virtual functions: "uverbs0", in /dev/infiniband.
+  std::map<std::string, std::string, std::less<>> verbs;
+  GpuIsolation isolation;
+  friend bool operator==(const NodeDevices&, const NodeDevices&) = default;
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,121 @@
+// GPUEnvInject: containers see the GPUs that the scheduler gave to their pod, and no others.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "framework/devices/device_terms.hpp"
+#include "framework/devices/node_devices.hpp"
+#include "framework/hooks/reconciler.hpp"
+
+namespace koord::koordlet {
+
+namespace gpu_env_inject {
+namespace {
+
+constexpr std::string_view kVisible = "NVIDIA_VISIBLE_DEVICES";
+constexpr std::string_view kNone = "void";  // NVIDIA's container runtime gives none, whatever the image says
+constexpr std::int64_t kWhole = 100;        // percent
+
+std::int64_t part_of(const GivenDevice& device) {
+  return device.memory_ratio >= 0 ? device.memory_ratio : kWhole;
+}
+
+/// In percent, what other pods of the node have of it.
+std::int64_t taken(const Inventory& inventory, const PodInfo& own, std::int32_t minor) {
+  std::int64_t sum = 0;
+  for (const auto& pod : inventory.all_pods) {
+    const DeviceTerms* const terms = pod->uid == own.uid ? nullptr : pod->terms.find<DeviceTerms>();
+    if (terms == nullptr || pod->containers.empty()) continue;  // it runs nothing
+    for (const GivenDevice& device : terms->gpus)
+      if (device.minor == minor) sum += part_of(device);
+  }
+  return sum;
+}
+
+/// Empty: it is the pod's.
+std::string obstacle(const HookFacts& facts, const PodInfo& pod, const GivenDevice& device) {
+  const NodeDevices* const node = facts.devices;
+  const auto is_gpu = [](const api::DeviceInfo& one) { return one.type == kGpuType; };
+  // Where no source knows any, as with a driver that nobody asks, the annotation's word is all there is.
+  if (node != nullptr && node->gpus_complete && std::ranges::any_of(node->devices, is_gpu) &&
+      std::ranges::none_of(node->devices,
+                           [&](const auto& one) { return is_gpu(one) && one.minor == device.minor; }))
+    return fmt::format("GPU {} is not reported by this node", device.minor);
+  if (const std::int64_t others = taken(facts.inventory, pod, device.minor);
+      others + part_of(device) > kWhole)
+    return fmt::format("of GPU {} other pods have {}%, and this one says {}%", device.minor, others,
+                       part_of(device));
+  return {};
+}
+
+/// It can hold containers to their part only where the driver comes with the container.
+std::string isolation_obstacle(const HookFacts& facts, const RuntimeRequest& request) {
+  if (facts.devices == nullptr) return "the host was not looked at yet";
+  if (!facts.devices->isolation.missing.empty()) return facts.devices->isolation.missing;
+  const std::string& handler = request.sandbox.runtime_handler;
+  if (!handler.empty() && handler.find("nvidia") == std::string::npos)
+    return fmt::format("its runtime class {} brings no NVIDIA driver into containers", handler);
+  return {};
+}
+
+void isolate(const HookFacts& facts, const HookTarget& target, const GivenDevice& first, HookAnswer& answer) {
+  if (first.memory_ratio < 0) {
+    answer.warnings.emplace_back(
+        "GPU isolation by HAMi-core: the scheduler's annotation has no gpu-memory-ratio");
+    return;
+  }
+  if (first.memory_ratio >= kWhole) return;
+  std::string why = first.memory < 0 ? std::string("the scheduler's annotation has no gpu-memory")
+                                     : isolation_obstacle(facts, *target.request);
+  if (!why.empty()) {
+    answer.warnings.push_back(fmt::format("GPU isolation by HAMi-core is not set up: {}", why));
+    return;
+  }
+  const std::string& library = facts.devices->isolation.library;
+  answer.env.push_back({"CUDA_DEVICE_MEMORY_LIMIT", std::to_string(first.memory)});
+  if (first.core >= 0) answer.env.push_back({"CUDA_DEVICE_SM_LIMIT", std::to_string(first.core)});
+  answer.env.push_back({"LD_PRELOAD", library});
+  for (const std::string& path : {library, std::string(kIsolationLock)})
+    answer.mounts.push_back({.source = path, .destination = path, .options = {"rbind"}});
+}
+
+void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer) {
+  if (target.level != HookLevel::container || target.request == nullptr ||
+      target.request->moment != RuntimeMoment::create_container)
+    return;
+  const DeviceTerms* const terms = target.pod->terms.find<DeviceTerms>();
+  if (terms == nullptr || terms->gpus.empty()) return;
+  std::vector<std::int32_t> minors;
+  for (const GivenDevice& device : terms->gpus) {
+    const std::string why = obstacle(facts, *target.pod, device);
+    if (why.empty())
+      minors.push_back(device.minor);
+    else
+      answer.warnings.push_back(fmt::format("a GPU of its annotation is not given: {}", why));
+  }
+  answer.env.push_back({std::string(kVisible),
+                        minors.empty() ? std::string(kNone) : fmt::format("{}", fmt::join(minors, ","))});
+  if (terms->isolated_by_hami && !minors.empty()) isolate(facts, target, terms->gpus.front(), answer);
+}
+
+constexpr Hook kHook{.audit_reason = "gpu env inject", .answer = &answer};
+constexpr std::string_view kGates[] = {"GPUEnvInject"};
+
+}  // namespace
+}  // namespace gpu_env_inject
+
+extern const StrategyEntry kGpuEnvInject{
+    .name = "GPUEnvInject",
+    .gates = gpu_env_inject::kGates,
+    .replan = Replan::on_change,
+    .hold = kHookHold,
+    .needs_slo = false,
+    .hook = &gpu_env_inject::kHook,
+    .terms = &read_device_terms,
+    .make = &reconcile<gpu_env_inject::kHook>,
+};
+
+}  // namespace koord::koordlet

@@ -1,0 +1,46 @@
+// RDMADeviceInject: cards, virtual functions, and what is not there or somebody else's.
+#include <catch2/catch.hpp>
+
+#include "rigs/device_rig.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+using Rig = testing::DeviceRig;
+
+TEST_CASE("RDMA: cards, functions, and what is not there or somebody else's") {
+  Rig rig;
+  rig.node.verbs = {{"0000:3b:00.0", "uverbs0"}, {"0000:3b:00.2", "uverbs2"}, {"0000:3b:00.3", "uverbs3"}};
+  const auto given = [&rig](std::string_view allocated) {
+    std::vector<std::string> paths;
+    for (const RuntimeDevice& device : rig.create(allocated).devices) paths.push_back(device.host_path);
+    return paths;
+  };
+  using Paths = std::vector<std::string>;
+  const Paths card = {"/dev/infiniband/rdma_cm", "/dev/infiniband/uverbs0"};
+  CHECK(given(R"({"rdma":[{"minor":0,"id":"0000:3b:00.0"}]})") == card);
+  const std::string_view functions =
+      R"({"rdma":[{"minor":0,"id":"0000:3b:00.0","extension":{"vfs":[{"minor":-1,"busID":"0000:3b:00.2"}]}}]})";
+  CHECK(given(functions) == Paths{"/dev/infiniband/rdma_cm", "/dev/infiniband/uverbs2"});
+  CHECK(rig.told.empty());
+  CHECK(given(R"({"rdma":[{"minor":0,"id":"../../dev/mem"}]})").empty());
+  CHECK(
+      rig.told.back() ==
+      "RDMA device ../../dev/mem of its annotation is not given: this node has no RDMA device of that name");
+  CHECK(given(R"({"rdma":[{"minor":1,"id":"0000:5e:00.0"},{"minor":0,"id":"0000:3b:00.0"}]})") == card);
+  rig.other("holder",
+            {.rdma = {{.id = "0000:3b:00.0", .functions = {"0000:3b:00.2"}}, {.id = "0000:5e:00.0"}}});
+  CHECK(given(functions).empty());
+  CHECK(rig.told.back() == "RDMA device 0000:3b:00.2 of its annotation is not given: another pod has it");
+  CHECK(given(R"({"rdma":[{"minor":0,"id":"0000:3b:00.0","resources":{"koordinator.sh/rdma":"50"}}]})") ==
+        card);
+  rig.other("half", {.rdma = {{.id = "0000:3b:00.0", .rdma = 60}}});
+  CHECK(given(R"({"rdma":[{"minor":0,"id":"0000:3b:00.0","resources":{"koordinator.sh/rdma":"50"}}]})")
+            .empty());
+  rig.known = false;
+  CHECK(given(functions).empty());
+  CHECK(rig.told.back() == "its RDMA devices are not given: the node's devices were not looked at yet");
+}
+
+}  // namespace
+}  // namespace koord::koordlet
