@@ -102,7 +102,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
             "--cgroup-root-dir)");
   }
   Agent::Parts parts{.place = std::move(place), .cgroups = std::move(*cgroups)};
-  if (auto facts = read_node_facts(parts.place.root))
+  if (auto facts = read_node_facts(parts.place.root, context.gates.enabled("HugePageReport")))
     parts.facts = std::make_shared<const NodeFacts>(std::move(*facts));
   else
     context.log.warn("the CPU topology cannot be read: it is read again later", kv("error", facts.error()));

@@ -7,14 +7,17 @@
 #include <algorithm>
 #include <array>
 #include <ostream>
+#include <sstream>
 #include <vector>
 
+#include "called_as.hpp"
 #include "help.hpp"
 #include "koord/api/kinds/crd.hpp"
 #include "koord/base/suggest.hpp"
 #include "koord/base/version.hpp"
 #include "manifests.hpp"
 #include "process.hpp"
+#include "program_help.hpp"
 #include "sandbox_command.hpp"
 
 namespace koord::app {
@@ -42,6 +45,8 @@ constexpr std::array kProcessFlags = {
 
 struct Command {
   std::string_view name;
+  std::string_view arguments;  // as `koord --help` shows them
+  std::string_view summary;
   int (*run)(std::span<const std::string> arguments, Roles roles, Streams streams);
 };
 
@@ -55,11 +60,7 @@ int no_arguments(std::string_view command, std::span<const std::string> argument
   return usage_error(streams, fmt::format("{} takes no arguments, but got \"{}\"", command, arguments[0]));
 }
 
-int print_docs(std::span<const std::string> arguments, Roles roles, Streams streams) {
-  if (const int code = no_arguments("docs", arguments, streams); code != kOk) return code;
-  streams.out << reference(roles);
-  return kOk;
-}
+int print_docs(std::span<const std::string> arguments, Roles roles, Streams streams);
 
 int print_crds(std::span<const std::string> arguments, Roles, Streams streams) {
   if (const int code = no_arguments("crds", arguments, streams); code != kOk) return code;
@@ -92,15 +93,65 @@ int print_version(std::span<const std::string> arguments, Roles, Streams streams
   return kOk;
 }
 
+int print_help(std::span<const std::string> arguments, Roles roles, Streams streams);
+
+constexpr std::array kCommands = {
+    Command{"sandbox", "[flags]", "a cluster in memory, for trying and testing", run_sandbox},
+    Command{"crds", "", "print the custom resource definitions", print_crds},
+    Command{"docs", "[man|bash|zsh]",
+            "print the reference of flags, gates and configuration; the manual page; what a shell completes",
+            print_docs},
+    Command{"manifests", "[roles|webhooks|GATE]", "print accounts and RBAC, and the webhook configurations",
+            print_manifests},
+    Command{"help", "", "print this", print_help},
+    Command{"version", "", "print the version", print_version},
+};
+
 int print_help(std::span<const std::string>, Roles roles, Streams streams) {
-  streams.out << overview(roles);
+  std::vector<CommandLineHelp> commands;
+  commands.reserve(kCommands.size());
+  for (const Command& command : kCommands)
+    commands.push_back({command.name, command.arguments, command.summary});
+  streams.out << overview(roles, commands);
   return kOk;
 }
 
-constexpr std::array kCommands = {
-    Command{"crds", print_crds},           Command{"docs", print_docs},     Command{"help", print_help},
-    Command{"manifests", print_manifests}, Command{"sandbox", run_sandbox}, Command{"version", print_version},
-};
+/// What a command's --help prints; nothing of those that take no flags.
+std::string help_of(int (*run)(std::span<const std::string>, Streams)) {
+  const std::string help[] = {"--help"};
+  std::ostringstream out;
+  return run(help, {out, out}) == kOk ? out.str() : "";
+}
+
+ProgramHelp program_help(Roles roles) {
+  ProgramHelp program{version(), kProcessFlags, roles, {}};
+  for (const Command& command : kCommands) {
+    const std::string help[] = {"--help"};
+    std::ostringstream out;
+    if (command.run == run_sandbox) run_sandbox(help, roles, {out, out});
+    program.commands.push_back({command.name, command.summary, out.str()});
+  }
+  for (const RoleDescriptor* role : roles)
+    for (const runtime::RoleCommand& command : role->commands)
+      program.commands.push_back({command.name, command.summary, help_of(command.run)});
+  return program;
+}
+
+int print_docs(std::span<const std::string> arguments, Roles roles, Streams streams) {
+  const std::string form = arguments.empty() ? "markdown" : arguments[0];
+  if (arguments.size() > 1) return usage_error(streams, "docs takes one argument at most: man, bash or zsh");
+  if (form == "markdown")
+    streams.out << reference(roles);
+  else if (form == "man")
+    streams.out << man_page(program_help(roles));
+  else if (form == "bash")
+    streams.out << bash_completion(program_help(roles));
+  else if (form == "zsh")
+    streams.out << zsh_completion(program_help(roles));
+  else
+    return usage_error(streams, fmt::format("docs prints man, bash or zsh, but got \"{}\"", form));
+  return kOk;
+}
 
 int run_command(std::span<const std::string> arguments, Roles roles, Streams streams) {
   std::vector<std::string_view> known;
@@ -117,27 +168,6 @@ int run_command(std::span<const std::string> arguments, Roles roles, Streams str
   return usage_error(streams,
                      near ? fmt::format("unknown command \"{}\": did you mean {}?", arguments[0], *near)
                           : fmt::format("unknown command \"{}\": koord --help lists them", arguments[0]));
-}
-
-// The roles decide which flags there are, so they are looked for first; the parser sees them again.
-std::vector<std::string> wanted_roles(std::span<const std::string> arguments) {
-  std::vector<std::string> names;
-  auto add = [&](std::string_view list) {
-    while (true) {
-      const auto comma = list.find(',');
-      names.emplace_back(list.substr(0, comma));
-      if (comma == std::string_view::npos) return;
-      list.remove_prefix(comma + 1);
-    }
-  };
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    std::string_view argument = arguments[i];
-    if (argument == "--") break;
-    if (argument.starts_with("--")) argument.remove_prefix(1);
-    if (argument.starts_with("-role=")) add(argument.substr(6));
-    if (argument == "-role" && i + 1 < arguments.size()) add(arguments[++i]);
-  }
-  return names;
 }
 
 }  // namespace
@@ -169,11 +199,12 @@ std::string version() { return std::string(build_info().version); }
 
 int run(std::span<const std::string> arguments, Roles roles, Streams streams) {
   if (arguments.empty()) {
-    streams.err << overview(roles);
+    print_help({}, roles, {streams.err, streams.err});
     return kUsage;
   }
   if (!arguments[0].starts_with('-')) return run_command(arguments, roles, streams);
-  const auto chosen = choose_roles(wanted_roles(arguments), roles);
+  // The roles decide which flags there are, so they are looked for first; the parser sees them again.
+  const auto chosen = choose_roles(named_roles(arguments), roles);
   if (!chosen) return usage_error(streams, chosen.error().message());
 
   std::vector<runtime::FlagOwner> owners;
@@ -183,7 +214,8 @@ int run(std::span<const std::string> arguments, Roles roles, Streams streams) {
     return argument == "--help" || argument == "-h" || argument == "-help";
   });
   if (wants_help) {
-    streams.out << (chosen->empty() ? overview(roles) : roles_help(*chosen));
+    if (chosen->empty()) return print_help({}, roles, streams);
+    streams.out << roles_help(*chosen);
     return kOk;
   }
   const auto line = runtime::parse_flags(arguments, {"", kProcessFlags}, owners);

@@ -41,16 +41,17 @@ std::string gates_help(std::span<const FeatureGate> gates) {
 
 }  // namespace
 
-std::string overview(Roles roles) {
+std::string overview(Roles roles, std::span<const CommandLineHelp> commands) {
   std::string out =
       "koord schedules and protects co-located workloads on Kubernetes.\n\n"
       "  koord --role=ROLE[,ROLE...] [flags]   run roles against a cluster\n"
-      "  koord sandbox [flags]                 a cluster in memory, for trying and testing\n"
-      "  koord crds                            print the custom resource definitions\n"
-      "  koord docs                            print the reference of flags, gates and configuration\n"
-      "  koord manifests [roles|webhooks|GATE] print accounts and RBAC, and the webhook configurations\n"
       "  koord --role=ROLE --help              the flags of a role\n"
       "  koord --version\n";
+  for (const CommandLineHelp& command : commands)
+    out += fmt::format(
+        "  koord {:<32}{}\n",
+        fmt::format("{}{}{}", command.name, command.arguments.empty() ? "" : " ", command.arguments),
+        command.summary);
   for (const runtime::RoleDescriptor* role : roles)
     for (const runtime::RoleCommand& command : role->commands)
       out += fmt::format("  koord {:<32}{}\n", fmt::format("{} [flags]", command.name), command.summary);

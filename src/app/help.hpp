@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "koord/runtime/role.hpp"
 
@@ -10,7 +11,14 @@ namespace koord::app {
 
 using Roles = std::span<const runtime::RoleDescriptor* const>;
 
-std::string overview(Roles roles);
+/// A command of the program's own, none of a role's.
+struct CommandLineHelp {
+  std::string_view name;
+  std::string_view arguments;
+  std::string_view summary;
+};
+
+std::string overview(Roles roles, std::span<const CommandLineHelp> commands);
 /// --role=a,b --help
 std::string roles_help(Roles chosen);
 /// The reference as markdown: flags, gates, and each role's own part.

@@ -137,4 +137,33 @@ Result<> parse_numa_stat(std::string_view text, CgroupVersion version, std::uint
   return {};
 }
 
+Result<std::uint64_t> parse_cold_pages(std::string_view text) {
+  constexpr std::size_t kLines = 31, kRows = 4;
+  /// The columns before are of pages that were used lately.
+  constexpr std::size_t kColdFrom = 5;
+  constexpr std::string_view kFile = "memory.idle_page_stats";
+  std::string_view rest = text, line;
+  std::size_t lines = 0, rows = 0;
+  std::uint64_t cold = 0;
+  while (next_line(rest, line)) {
+    ++lines;
+    std::string_view words = line;
+    const std::string_view name = next_word(words);
+    if (name != "cfei" && name != "dfei" && name != "cfui" && name != "dfui") continue;
+    ++rows;
+    std::size_t column = 0;
+    for (std::string_view word = next_word(words); !word.empty(); word = next_word(words), ++column) {
+      std::uint64_t bytes = 0;
+      if (!to_number(word, bytes)) return malformed(kFile, line);
+      if (column < kColdFrom) continue;
+      if (cold + bytes < cold) return malformed(kFile, line);
+      cold += bytes;
+    }
+  }
+  if (lines != kLines || rows != kRows)
+    return Error(Code::parse,
+                 "memory.idle_page_stats: expected the 31 lines of kidled, with cfei, dfei, cfui, dfui");
+  return cold;
+}
+
 }  // namespace koord::host

@@ -45,6 +45,7 @@ enum class Knob : std::uint8_t {
   memory_usage,
   memory_stat,
   memory_numa_stat,
+  memory_idle_pages,  // kernels with kidled
   cpu_pressure,
   memory_pressure,
   io_pressure,

@@ -41,4 +41,9 @@ inline constexpr std::size_t kMaxNumaNodes = 1024;  // the most that Linux can b
 Result<> parse_numa_stat(std::string_view text, CgroupVersion version, std::uint64_t page_size,
                          std::vector<std::uint64_t>& nodes);
 
+/// memory.idle_page_stats of kernels with kidled: bytes of file pages on inactive and unevictable lists that
+/// nobody has touched for as many scans as the sixth bucket begins with, or more. Code::parse unless it has
+/// the 31 lines that kidled writes, those rows among them.
+Result<std::uint64_t> parse_cold_pages(std::string_view text);
+
 }  // namespace koord::host

@@ -139,7 +139,8 @@ constexpr std::array<Flag, 11> kCollectFlags = {{
     later("collect-node-storage-info-interval", FlagType::duration, "1s"),
     later("cpi-collector-interval", FlagType::duration, "60s"),
     later("collect-cpi-timewindow", FlagType::duration, "10s"),
-    later("coldpage-collector-interval", FlagType::duration, "5s"),
+    {"coldpage-collector-interval", FlagType::duration, "5s",
+     "How often cold pages are read (gate ColdPageCollector), each tick at most.", 0, kCollect},
     later("resctrl-collector-interval", FlagType::duration, "10s"),
     later("enable-resctrl-collector", FlagType::boolean, "false"),
 }};

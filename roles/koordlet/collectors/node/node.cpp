@@ -66,6 +66,7 @@ class NodeCollector final : public Collector {
   };
   /// The machine's facts are read whole only if other CPUs or NUMA nodes are online than before.
   void read_facts(MonoTime at);
+  void add_to_online(const std::string& path);
   void set_facts(const NodeFacts& facts);
   void sample_cpu(MonoTime at);
   void sample_memory(MonoTime at);
@@ -80,7 +81,9 @@ class NodeCollector final : public Collector {
   std::string stat_path_, meminfo_path_, cpu_online_path_, node_online_path_;
 
   std::shared_ptr<const NodeFacts> facts_;
-  std::string online_, online_now_;  // what was online when the facts were read
+  bool huge_pages_;                           // they are asked for
+  std::vector<std::string> huge_page_files_;  // how many there are, once it is known of which nodes
+  std::string online_, online_now_;  // what was online, and how many huge pages, when the facts were read
   MonoTime facts_due_;
 
   Fd stat_fd_, meminfo_fd_;
@@ -107,6 +110,7 @@ NodeCollector::NodeCollector(const CollectorContext& context)
       meminfo_path_(fmt::format("{}meminfo", context.root.proc)),
       cpu_online_path_(fmt::format("{}devices/system/cpu/online", context.root.sys)),
       node_online_path_(fmt::format("{}devices/system/node/online", context.root.sys)),
+      huge_pages_(context.config.is_on && context.config.is_on("HugePageReport")),
       cpu_series_(context.open(Metric::node_cpu, "")),
       memory_series_(context.open(Metric::node_memory, "")) {
   if (context.config.page_cache) page_cache_series_ = context.open(Metric::node_memory_with_page_cache, "");
@@ -142,28 +146,33 @@ void NodeCollector::show(TickView& view) const {
 
 void NodeCollector::read_facts(MonoTime at) {
   facts_due_ = at + context_.config.node_info_interval;
-  std::string_view text;
   online_now_.clear();
-  Fd once;
-  for (const std::string* path : {&cpu_online_path_, &node_online_path_}) {
-    if (context_.reader.read(once, *path, text) == Outcome::good) online_now_ += text;
-    context_.reader.released(once);
-    once.reset();
-  }
+  for (const std::string* path : {&cpu_online_path_, &node_online_path_}) add_to_online(*path);
+  for (const std::string& path : huge_page_files_) add_to_online(path);
   bool good = true;
   if (!facts_ || online_now_ != online_) {
-    auto facts = read_node_facts(context_.root);
+    const bool first = facts_ == nullptr;
+    auto facts = read_node_facts(context_.root, huge_pages_);
     good = facts.has_value();
     if (facts) {
-      online_ = online_now_;
       facts_ = std::make_shared<const NodeFacts>(std::move(*facts));
       set_facts(*facts_);
+      if (first)
+        for (const std::string& path : huge_page_files_) add_to_online(path);
+      online_ = online_now_;
     } else {
       context_.faults.garbled("topology", "", facts.error());
       facts_due_ = at + std::min(context_.config.node_info_interval, kFactsRetry);
     }
   }
   for (const FactsCounters& counters : facts_counters_) (good ? counters.succeeded : counters.failed).inc();
+}
+
+void NodeCollector::add_to_online(const std::string& path) {
+  std::string_view text;
+  Fd once;
+  if (context_.reader.read(once, path, text) == Outcome::good) online_now_ += text;
+  context_.reader.released(once);
 }
 
 void NodeCollector::forget_numa() {
@@ -190,6 +199,7 @@ void NodeCollector::set_facts(const NodeFacts& facts) {
            .memory = context_.open(Metric::node_numa_memory, id)});
     }
   }
+  if (huge_pages_) huge_page_files_ = huge_page_files(context_.root, facts.numa_memory);
   place_of_cpu_.clear();
   for (const host::CpuPlace& cpu : facts.topology.cpus) {
     const auto it =

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kResources = {"cpu", "mem", "io"};
 constexpr std::array<std::string_view, 3> kNodeFiles = {"cpu", "memory", "io"};
-constexpr std::array<std::string_view, 3> kPrecisions = {"10", "60", "300"};
+constexpr std::array<std::string_view, 3> kPrecisions = {"avg10", "avg60", "avg300"};
 constexpr std::array<std::string_view, 2> kDegrees = {"some", "full"};
 
 constexpr metrics::Metric kPodPressure{.name = "koordlet_pod_psi",

@@ -9,9 +9,16 @@
 
 namespace koord::koordlet {
 
+/// What is kept for huge pages, used or not, in bytes.
+struct HugePages {
+  std::uint64_t two_mib = 0, one_gib = 0;
+  std::uint64_t all() const { return two_mib + one_gib; }
+};
+
 struct NumaMemory {
   int id = 0;
   std::uint64_t total = 0;  // bytes
+  HugePages huge = {};
 };
 
 struct NodeFacts {
@@ -21,9 +28,15 @@ struct NodeFacts {
   std::string l3_ways;  // resctrl's mask of all ways of the last-level cache; empty: the kernel shows none
   std::vector<NumaMemory> numa_memory;  // ascending; empty where the kernel shows none
   std::uint64_t memory = 0;             // all, in bytes; 0: the kernel does not say
+  HugePages huge;                       // of a kernel without NUMA nodes
 };
 
-/// From sysfs and /proc/cpuinfo, without a fork. The error names the file.
-Result<NodeFacts> read_node_facts(const host::Root& root);
+/// From sysfs and /proc/cpuinfo, without a fork. The error names the file. Huge pages are read only if they
+/// are asked for (gate HugePageReport); a size that the kernel does not have has none.
+Result<NodeFacts> read_node_facts(const host::Root& root, bool huge_pages = false);
+
+/// The files that say how many huge pages there are, of 2 MiB and of 1 GiB, of each of these NUMA nodes; of
+/// none: those of a kernel without NUMA nodes.
+std::vector<std::string> huge_page_files(const host::Root& root, const std::vector<NumaMemory>& nodes);
 
 }  // namespace koord::koordlet

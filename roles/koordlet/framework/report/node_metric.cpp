@@ -17,16 +17,21 @@ constexpr int kMaxNumaNodes = 1024;
 
 /// The series that a kind of entity's usage is in.
 struct Source {
-  Metric cpu, memory, memory_with_page_cache;
+  Metric cpu, memory, memory_with_page_cache, memory_with_hot_pages;
 };
-constexpr Source kNode = {Metric::node_cpu, Metric::node_memory, Metric::node_memory_with_page_cache};
-constexpr Source kSystem = {Metric::system_cpu, Metric::system_memory, Metric::system_memory};
-constexpr Source kPod = {Metric::pod_cpu, Metric::pod_memory, Metric::pod_memory_with_page_cache};
+constexpr Source kNode = {Metric::node_cpu, Metric::node_memory, Metric::node_memory_with_page_cache,
+                          Metric::node_memory_with_hot_pages};
+constexpr Source kSystem = {Metric::system_cpu, Metric::system_memory, Metric::system_memory,
+                            Metric::system_memory};
+constexpr Source kPod = {Metric::pod_cpu, Metric::pod_memory, Metric::pod_memory_with_page_cache,
+                         Metric::pod_memory_with_hot_pages};
 constexpr Source kApplication = {Metric::host_application_cpu, Metric::host_application_memory,
-                                 Metric::host_application_memory_with_page_cache};
-constexpr Source kNumaNode = {Metric::node_numa_cpu, Metric::node_numa_memory, Metric::node_numa_memory};
+                                 Metric::host_application_memory_with_page_cache,
+                                 Metric::host_application_memory_with_hot_pages};
+constexpr Source kNumaNode = {Metric::node_numa_cpu, Metric::node_numa_memory, Metric::node_numa_memory,
+                              Metric::node_numa_memory};
 constexpr Source kNumaSystem = {Metric::system_numa_cpu, Metric::system_numa_memory,
-                                Metric::system_numa_memory};
+                                Metric::system_numa_memory, Metric::system_numa_memory};
 
 using Pick = double Aggregate::*;
 
@@ -49,7 +54,11 @@ bool is_warm(const Aggregate& aggregate, nanoseconds window) {
 class Builder {
  public:
   Builder(const SeriesStore& series, const ReportPolicy& policy, MonoTime now)
-      : series_(series), policy_(policy), now_(now) {}
+      : series_(series),
+        policy_(policy),
+        now_(now),
+        hot_(policy.with_hot_pages &&
+             series.aggregate(Metric::node_memory_with_hot_pages, "", now, policy.aggregate).has_value()) {}
 
   /// Nothing where there is no sample.
   std::optional<api::ResourceMap> average(const Source& source, std::string_view entity) const {
@@ -97,12 +106,14 @@ class Builder {
 
  private:
   Metric memory_of(const Source& source) const {
+    if (hot_) return source.memory_with_hot_pages;
     return policy_.with_page_cache ? source.memory_with_page_cache : source.memory;
   }
 
   const SeriesStore& series_;
   const ReportPolicy& policy_;
   MonoTime now_;
+  bool hot_;  // cold pages are measured, and asked for
 };
 
 }  // namespace
@@ -123,6 +134,7 @@ ReportPolicy report_policy(const api::NodeMetricSpec& spec) {
       policy.windows.push_back(duration.value);
   }
   policy.with_page_cache = given.node_memory_collect_policy.view() == "usageWithPageCache";
+  policy.with_hot_pages = given.node_memory_collect_policy.view() == "usageWithHotPageCache";
   return policy;
 }
 

@@ -17,7 +17,8 @@ struct ReportPolicy {
   nanoseconds aggregate = std::chrono::seconds(300);  // at least 60 s; of what is no aggregate
   std::vector<nanoseconds> windows = {std::chrono::minutes(5), std::chrono::minutes(10),
                                       std::chrono::minutes(30)};  // of the aggregates
-  bool with_page_cache = false;  // memory; hot page cache needs a kernel of Alibaba's and counts as without
+  bool with_page_cache = false;                                   // memory
+  bool with_hot_pages = false;  // the same less what is cold; without it where that is not measured
 };
 ReportPolicy report_policy(const api::NodeMetricSpec& spec);
 

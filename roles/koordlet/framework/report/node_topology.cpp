@@ -114,6 +114,11 @@ std::vector<api::TopologyZone> zones_of(const NodeFacts& facts, const api::Node&
     const auto at = std::ranges::find(facts.numa_memory, numa.id, &NumaMemory::id);
     return at != facts.numa_memory.end() ? at->total : 0;
   };
+  const auto huge_of = [&facts, &nodes](const host::NumaNode& numa) {
+    if (facts.numa_memory.empty() && nodes.size() == 1) return facts.huge;
+    const auto at = std::ranges::find(facts.numa_memory, numa.id, &NumaMemory::id);
+    return at != facts.numa_memory.end() ? at->huge : HugePages();
+  };
   // Nodes without CPUs or without memory give nothing of what they have not.
   const auto with_cpus = std::ranges::count_if(nodes, [](const auto& numa) { return !numa.cpus.empty(); });
   const auto with_memory =
@@ -121,15 +126,19 @@ std::vector<api::TopologyZone> zones_of(const NodeFacts& facts, const api::Node&
   const std::int64_t kept_cpu = keep ? kept_milli(node, "cpu", with_cpus) : 0,
                      kept_memory = keep ? kept_milli(node, "memory", with_memory) : 0;
   for (const host::NumaNode& numa : nodes) {
-    const auto bytes = static_cast<std::int64_t>(memory_of(numa));
+    const HugePages huge = huge_of(numa);
+    const auto amount = [](std::uint64_t bytes) {
+      return Quantity::from_int(static_cast<std::int64_t>(bytes), kBytes);
+    };
+    const std::uint64_t total = memory_of(numa), small = total > huge.all() ? total - huge.all() : 0;
     api::TopologyZone zone{.name = Symbol(fmt::format("node-{}", numa.id)), .type = Symbol(kZoneType)};
     const auto add = [&zone](std::string_view name, const Quantity& amount) {
       zone.resources.push_back({Symbol(name), amount, amount, amount});
     };
     add("cpu", without(Quantity::from_int(numa.cpus.size()), kept_cpu));
-    add("hugepages-1Gi", Quantity::from_int(0, kBytes));
-    add("hugepages-2Mi", Quantity::from_int(0, kBytes));
-    add("memory", without(Quantity::from_int(bytes, kBytes), kept_memory));
+    add("hugepages-1Gi", amount(huge.one_gib));
+    add("hugepages-2Mi", amount(huge.two_mib));
+    add("memory", without(amount(small), kept_memory));
     zones.push_back(std::move(zone));
   }
   std::ranges::sort(zones, {}, [](const api::TopologyZone& zone) { return zone.name.view(); });

@@ -24,6 +24,7 @@ struct SamplerConfig {
   nanoseconds system_outdated = std::chrono::seconds(10);     // --collect-sys-metric-outdated-interval
   nanoseconds node_info_interval = std::chrono::seconds(60);  // --collect-node-cpu-info-interval
   nanoseconds psi_interval = std::chrono::seconds(10);        // --psi-collector-interval
+  nanoseconds cold_page_interval = std::chrono::seconds(5);   // --coldpage-collector-interval
   nanoseconds numa_interval = std::chrono::seconds(10);       // of each pod's memory.numa_stat
   /// Whether a feature gate is on; null: none is.
   std::function<bool(std::string_view gate)> is_on = nullptr;

@@ -38,8 +38,13 @@ enum class Metric : std::uint8_t {
   be_cpu_usage,  // thousandths of a CPU, as are the two below
   be_cpu_request,
   be_cpu_real_limit,
+  // Memory with page cache, less what has been idle for long (gate ColdPageCollector).
+  node_memory_with_hot_pages,
+  pod_memory_with_hot_pages,
+  host_application_memory_with_hot_pages,
 };
-inline constexpr std::size_t kMetrics = static_cast<std::size_t>(Metric::be_cpu_real_limit) + 1;
+inline constexpr std::size_t kMetrics =
+    static_cast<std::size_t>(Metric::host_application_memory_with_hot_pages) + 1;
 std::string_view name(Metric metric);
 /// Of the whole node, of one of its NUMA nodes, or of the best-effort tier: few, and kept longer.
 bool is_node_level(Metric metric);

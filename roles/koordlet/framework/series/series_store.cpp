@@ -50,6 +50,10 @@ constexpr std::array<Row, kMetrics> kRows = {{
     {Metric::be_cpu_usage, "be_cpu_usage", true, kMilliBase},
     {Metric::be_cpu_request, "be_cpu_request", true, kMilliBase},
     {Metric::be_cpu_real_limit, "be_cpu_real_limit", true, kMilliBase},
+    {Metric::node_memory_with_hot_pages, "node_memory_with_hot_pages", true, kMemoryBase},
+    {Metric::pod_memory_with_hot_pages, "pod_memory_with_hot_pages", false, kMemoryBase},
+    {Metric::host_application_memory_with_hot_pages, "host_application_memory_with_hot_pages", false,
+     kMemoryBase},
 }};
 
 const Row& row(Metric metric) { return kRows[static_cast<std::size_t>(metric)]; }

@@ -58,11 +58,11 @@ TEST_CASE("Pressure of the node, of pods and of containers") {
   CHECK(again.containers[2].memory.full_avg10 == 0.5);
   const std::string text = bench.registry.exposition();
   CHECK(text.find("koordlet_pod_psi{pod_uid=\"a\",pod_name=\"name-of-a\",pod_namespace=\"default\","
-                  "psi_resource_type=\"cpu\",psi_precision=\"10\",psi_degree=\"some\","
+                  "psi_resource_type=\"cpu\",psi_precision=\"avg10\",psi_degree=\"some\","
                   "cpu_full_supported=\"false\"} 7") != std::string::npos);
   CHECK(text.find("koordlet_container_psi{container_id=\"a-c0\",container_name=\"c0\",pod_uid=\"a\","
                   "pod_name=\"name-of-a\",pod_namespace=\"default\",psi_resource_type=\"mem\","
-                  "psi_precision=\"300\",psi_degree=\"some\",cpu_full_supported=\"true\"} 3") !=
+                  "psi_precision=\"avg300\",psi_degree=\"some\",cpu_full_supported=\"true\"} 3") !=
         std::string::npos);
   CHECK(bench.sampler.stats().faults == 1);  // the garbled file, read once in ten ticks
   bench.tick(inventory({}), seconds(12));

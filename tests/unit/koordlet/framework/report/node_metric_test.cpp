@@ -25,7 +25,7 @@ TEST_CASE("The policy is the NodeMetric's over the defaults, with floors") {
     std::string_view policy;
     nanoseconds interval, aggregate;
     std::vector<nanoseconds> windows;
-    bool with_page_cache;
+    bool with_page_cache, with_hot_pages = false;
   };
   const Row rows[] = {
       {"{}", 60s, 300s, usual, false},
@@ -35,7 +35,7 @@ TEST_CASE("The policy is the NodeMetric's over the defaults, with floors") {
       {R"({"reportIntervalSeconds":-7})", 30s, 300s, usual, false},
       {R"({"nodeAggregatePolicy":{"durations":["5m"]}})", 60s, 300s, {5min}, false},
       {R"({"nodeMemoryCollectPolicy":"usageWithPageCache"})", 60s, 300s, usual, true},
-      {R"({"nodeMemoryCollectPolicy":"usageWithHotPageCache"})", 60s, 300s, usual, false},
+      {R"({"nodeMemoryCollectPolicy":"usageWithHotPageCache"})", 60s, 300s, usual, false, true},
       {R"({"nodeMemoryCollectPolicy":"usageWithoutPageCache"})", 60s, 300s, usual, false},
   };
   for (const Row& row : rows) {
@@ -45,6 +45,7 @@ TEST_CASE("The policy is the NodeMetric's over the defaults, with floors") {
     CHECK(policy.aggregate == row.aggregate);
     CHECK(policy.windows == row.windows);
     CHECK(policy.with_page_cache == row.with_page_cache);
+    CHECK(policy.with_hot_pages == row.with_hot_pages);
   }
   CHECK(report_policy({}).interval == 60s);
 }
@@ -235,6 +236,12 @@ TEST_CASE("Memory by policy: with page cache or without") {
   CHECK(world.status().node_metric->node_usage.resources.empty());
   fill(world.series, 1, {{Metric::node_memory_with_page_cache, "", 900}});
   CHECK(world.status().node_metric->node_usage.resources.find("memory")->value() == 900);
+  // Without cold pages, where they are known; otherwise what it is without page cache.
+  world.policy.with_page_cache = false;
+  world.policy.with_hot_pages = true;
+  CHECK(world.status().node_metric->node_usage.resources.find("memory")->value() == 100);
+  fill(world.series, 1, {{Metric::node_memory_with_hot_pages, "", 700}});
+  CHECK(world.status().node_metric->node_usage.resources.find("memory")->value() == 700);
 }
 
 TEST_CASE("NUMA nodes: each with its own, the system's part where it is known") {

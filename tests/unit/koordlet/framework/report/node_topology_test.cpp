@@ -269,6 +269,12 @@ TEST_CASE("Zones are the memory nodes; with a reservation each keeps its part of
   CHECK(told(node_topology(facts, {}, {}).zones) ==
         "node-0: cpu=4 hugepages-1Gi=0 hugepages-2Mi=0 memory=263432804Ki; "
         "node-1: cpu=4 hugepages-1Gi=0 hugepages-2Mi=0 memory=263432000Ki; ");
+  // With the gate HugePageReport: what is kept for them is no memory for anybody else.
+  facts.numa_memory[0].huge = {.two_mib = 20 << 21, .one_gib = 0};
+  facts.numa_memory[1].huge = {.two_mib = 40 << 21, .one_gib = 20ULL << 30};
+  CHECK(told(node_topology(facts, {}, {}).zones) ==
+        "node-0: cpu=4 hugepages-1Gi=0 hugepages-2Mi=40Mi memory=263391844Ki; "
+        "node-1: cpu=4 hugepages-1Gi=20Gi hugepages-2Mi=80Mi memory=242378560Ki; ");
   facts.topology = *machine({{0, 0, 0, 0}, {1, 1, 0, 2}});
   facts.topology.nodes.push_back({10, {}});
   facts.numa_memory = {{0, 1 << 20}, {10, 2 << 20}};

@@ -1,0 +1,27 @@
+// What the shells are told: the tables' words, by role, command and name.
+// tests/roles/process/completion_test.py runs it in bash.
+#include <catch2/catch.hpp>
+
+#include "sample_program.hpp"
+
+namespace koord::app {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("both shells list what the tables have") {
+  for (const std::string& script : {bash_completion(sample_program()), zsh_completion(sample_program())}) {
+    CHECK_THAT(script, Contains("_koord_commands() { printf '%s\\n' crds top; }\n"));
+    CHECK_THAT(script, Contains("_koord_roles() { printf '%s\\n' koordlet scheduler; }\n"));
+    CHECK_THAT(script, Contains("_koord_process_flags() { printf '%s\\n' --role= --help; }\n"));
+    CHECK_THAT(script, Contains("    koordlet) printf '%s\\n' --addr= --quiet ;;\n"));
+    CHECK_THAT(script, Contains("    koordlet) printf '%s\\n' Evicts= ;;\n"));
+    CHECK_THAT(script, Contains("    top) printf '%s\\n' --once --file= ;;\n"));
+    CHECK_THAT(script, Contains("    koord-runtime-proxy) printf '%s\\n' proxy ;;\n"));
+    CHECK_THAT(script, !Contains("crds)") && !Contains("--old") && !Contains("--no-flag") &&
+                           !Contains("Kubernetes="));
+  }
+}
+
+}  // namespace
+}  // namespace koord::app
