@@ -120,6 +120,17 @@ tier_release() {
   run_meson_tests optimised build async scheduler_reference scheduler_reference_reserved scheduler_reference_numa scheduler_reference_shared scheduler_reference_claims
 }
 
+# Packages, installed in a clean Debian. Where that cannot be had, what needs it says so and is skipped.
+tier_packages() {
+  if [[ ! -f $(debian_root_path) ]] && ! command -v apt-get >/dev/null; then
+    say "packages: skipped: neither a Debian (KOORD_DEBIAN_ROOT) nor apt-get is here"
+    record packages "$SECONDS" 0 0 0 1
+    return
+  fi
+  run_check debian-root debian-root
+  run_meson_tests packages build --suite packages --num-processes 1
+}
+
 tier_attack() { run_check attack attack --short; }
 
 # The Kubernetes programs: for the kube tier, and kubectl for the role tests. Where they cannot be had, what needs
@@ -190,6 +201,9 @@ tier_long() {
   configure_asan && KOORD_LONG_TESTS=1 run_meson_tests asan-whole build-asan --suite unit --timeout-multiplier 20
   run_check kube-assets kube-assets --long
   run_check docker-package docker
+  # What looks at packages besides the tests.
+  install_missing lintian
+  run_check debian-root debian-root
   run_meson_tests long build --suite long --num-processes 1
   run_check random bench scheduler_reference
   run_check attack-whole attack
@@ -251,7 +265,7 @@ print_ledger() {
 verb_test() {
   local tiers=("$@") tier
   if [[ ${tiers[*]} == --long ]]; then tiers=(long); fi
-  if [[ ${tiers[*]:-all} == all ]]; then tiers=(lint assets vm_kernel release waiting_beside_sanitizers attack quiet); fi
+  if [[ ${tiers[*]:-all} == all ]]; then tiers=(lint assets vm_kernel release packages waiting_beside_sanitizers attack quiet); fi
   for tier in "${tiers[@]}"; do
     declare -F "tier_$tier" >/dev/null || { say "test: no tier '$tier'"; return 2; }
   done

@@ -1,0 +1,28 @@
+# Packages and images of build/koord, and the clean Debian that tests install them in.
+
+verb_package() {
+  verb_build
+  python3 packaging/package/package.py --koord=build/koord "$@"
+}
+
+debian_root_path() { echo "${KOORD_DEBIAN_ROOT:-$KOORD_CACHE/debian/bookworm.tar}"; }
+
+# The smallest Debian 12 with systemd, from the archives that this machine's apt asks.
+verb_debian_root() {
+  local root
+  root=$(debian_root_path)
+  if [[ -f $root ]]; then say "debian-root: it is there, $root"; return; fi
+  command -v apt-get >/dev/null || { say "debian-root: needs apt-get, or KOORD_DEBIAN_ROOT"; return 1; }
+  install_missing mmdebstrap || return 1
+  mkdir -p "$(dirname "$root")"
+  # Manuals and translations are left out: the virtual machine has it in memory.
+  if ! mmdebstrap --quiet --variant=minbase --include=systemd --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/man/*/koord.*' \
+    --dpkgopt='path-include=/usr/share/man/*/kubectl-koord.*' --dpkgopt='path-include=/usr/share/doc/koord/*' bookworm "$root.new.tar" >&2; then
+    rm -f "$root.new.tar"
+    say "debian-root: failed"
+    return 1
+  fi
+  mv "$root.new.tar" "$root"
+  say "debian-root: $root"
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Packages of koord: see `packaging/dev package`. usage: package.py --koord=FILE --out=FOLDER [KIND...]"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import deb  # noqa: E402
+import image  # noqa: E402
+import layout  # noqa: E402
+
+KINDS = {"deb": deb.build, "image": image.build}
+
+
+def default_version():
+    return re.search(r"version: '([^']+)'", layout.text_of(layout.TREE, "meson.build")).group(1)
+
+
+def default_epoch():
+    """Of SOURCE_DATE_EPOCH, the tree's commit, or its build file: never of the clock."""
+    if os.environ.get("SOURCE_DATE_EPOCH"):
+        return int(os.environ["SOURCE_DATE_EPOCH"])
+    asked = subprocess.run(["git", "-C", layout.TREE, "log", "-1", "--format=%ct"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           text=True, check=False)
+    return int(asked.stdout) if asked.returncode == 0 else int(os.path.getmtime(os.path.join(layout.TREE, "meson.build")))
+
+
+def arguments(words):
+    parser = argparse.ArgumentParser(prog="packaging/dev package", description="Packages of build/koord.")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(KINDS)}; all of them where none is named")
+    parser.add_argument("--koord", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--out", default="build/packages", help="the folder that they are written to (build/packages)")
+    parser.add_argument("--version", default=default_version(), help="the version of the package; the program's")
+    given = parser.parse_args(words)
+    if not re.fullmatch(r"[0-9][0-9A-Za-z.+~]*", given.version):
+        parser.error(f"--version: \"{given.version}\" is no version of a package: digits first, then letters, digits, '.', '+', '~'")
+    for kind in given.kinds:
+        if kind not in KINDS:
+            parser.error(f"no kind \"{kind}\": there is {', '.join(KINDS)}")
+    return given
+
+
+def main(words):
+    given = arguments(words)
+    epoch = default_epoch()
+    os.makedirs(given.out, exist_ok=True)
+    os.umask(0o022)
+    with tempfile.TemporaryDirectory(prefix="koord-package.") as folder:
+        program = os.path.join(folder, "koord")
+        subprocess.run(["llvm-strip-16", "-s", "-o", program, given.koord], check=True)
+        for kind in given.kinds or KINDS:
+            stage = layout.Stage(os.path.join(folder, kind), given.koord, program, epoch)
+            path = KINDS[kind](stage, given.version, "amd64", given.out)
+            print(f"package: {path}, {os.path.getsize(path)} bytes")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
