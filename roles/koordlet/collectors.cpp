@@ -5,6 +5,7 @@ namespace koord::koordlet {
 
 extern const CollectorEntry kBestEffort;
 extern const CollectorEntry kColdPages;
+extern const CollectorEntry kCpi;
 extern const CollectorEntry kGroups;
 extern const CollectorEntry kNode;
 extern const CollectorEntry kPressure;
@@ -16,8 +17,8 @@ extern const CollectorEntry kWaitBlame;
 
 CollectorTable collector_table() {
   static constexpr const CollectorEntry* kTable[] = {
-      &kNode,      &kGroups, &kBestEffort, &kSystem,    &kPressure,
-      &kColdPages, &kTracer, &kRunQueue,   &kWaitBlame, &kStalls,
+      &kNode, &kGroups, &kBestEffort, &kSystem,    &kPressure, &kColdPages,
+      &kCpi,  &kTracer, &kRunQueue,   &kWaitBlame, &kStalls,
   };
   return kTable;
 }

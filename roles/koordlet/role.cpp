@@ -27,6 +27,15 @@ namespace {
 /// Needed by nothing else, so that a node without it has a reason in the log and no failure.
 KernelCounters open_counters(const runtime::RoleContext& context, const Agent::Parts& parts) {
   KernelCounters counters;
+  if (context.gates.enabled("CPICollector")) {
+    auto events = host::PerfEvents::open(host::kCyclesAndInstructions);
+    if (events)
+      counters.cpi = std::move(*events);
+    else
+      counters.no_cpi = events.error().message();
+    if (context.gates.enabled("Libpfm4"))
+      context.log.info("Libpfm4: cycles and instructions are counted as a group without that library");
+  }
   if (!context.flags.get_bool("run-queue-latency")) {
     counters.no_run_queue = counters.no_blame = counters.no_stalls =
         "switched off by --run-queue-latency=false";

@@ -147,6 +147,7 @@ constexpr KnobRow kKnobs[] = {
     statistic(Knob::memory_stat, "memory", "memory.stat", "memory.stat"),
     statistic(Knob::memory_numa_stat, "memory", "memory.numa_stat", "memory.numa_stat"),
     statistic(Knob::memory_idle_pages, "memory", "memory.idle_page_stats", "memory.idle_page_stats"),
+    statistic(Knob::perf_event, "perf_event", "cgroup.procs", "cgroup.procs"),
     statistic(Knob::cpu_pressure, "cpuacct", "cpu.pressure", "cpu.pressure"),
     statistic(Knob::memory_pressure, "cpuacct", "memory.pressure", "memory.pressure"),
     statistic(Knob::io_pressure, "cpuacct", "io.pressure", "io.pressure"),

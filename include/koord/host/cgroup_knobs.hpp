@@ -46,6 +46,7 @@ enum class Knob : std::uint8_t {
   memory_stat,
   memory_numa_stat,
   memory_idle_pages,  // kernels with kidled
+  perf_event,         // no file of its own: its group's folder is what perf_event_open() takes
   cpu_pressure,
   memory_pressure,
   io_pressure,

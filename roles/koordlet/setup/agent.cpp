@@ -137,6 +137,8 @@ Result<> Agent::set_up() {
   sampling.system_outdated = flags.get_duration("collect-sys-metric-outdated-interval");
   sampling.node_info_interval = flags.get_duration("collect-node-cpu-info-interval");
   sampling.psi_interval = flags.get_duration("psi-collector-interval");
+  sampling.cpi_interval = flags.get_duration("cpi-collector-interval");
+  sampling.cpi_window = flags.get_duration("collect-cpi-timewindow");
   sampling.cold_page_interval = flags.get_duration("coldpage-collector-interval");
   sampling.is_on = [&gates = context_.gates](std::string_view gate) { return gates.enabled(gate); };
   KOORD_TRY(limit, tracer_limit(flags));

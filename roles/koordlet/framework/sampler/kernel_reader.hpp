@@ -35,6 +35,9 @@ class KernelReader {
 
   /// Called for each descriptor that goes with its owner.
   void released(const Fd& fd) { held_ -= fd ? 1 : 0; }
+  /// Descriptors that somebody else holds, which count as the reader's own.
+  void hold(std::size_t others) { held_ += others; }
+  void give_back(std::size_t others) { held_ -= others; }
   std::size_t held() const { return held_; }
   std::size_t max_held() const { return max_held_; }
   const ReadStats& stats() const { return stats_; }

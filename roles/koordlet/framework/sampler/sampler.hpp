@@ -25,6 +25,8 @@ struct SamplerConfig {
   nanoseconds node_info_interval = std::chrono::seconds(60);  // --collect-node-cpu-info-interval
   nanoseconds psi_interval = std::chrono::seconds(10);        // --psi-collector-interval
   nanoseconds cold_page_interval = std::chrono::seconds(5);   // --coldpage-collector-interval
+  nanoseconds cpi_interval = std::chrono::seconds(60);        // --cpi-collector-interval
+  nanoseconds cpi_window = std::chrono::seconds(10);          // --collect-cpi-timewindow
   nanoseconds numa_interval = std::chrono::seconds(10);       // of each pod's memory.numa_stat
   /// Whether a feature gate is on; null: none is.
   std::function<bool(std::string_view gate)> is_on = nullptr;

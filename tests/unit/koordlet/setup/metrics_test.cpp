@@ -73,7 +73,7 @@ constexpr Row kRows[] = {
      "resource, unit, pod_uid, pod_name, pod_namespace, container_id, container_name"},
     {"container_resource_limits",
      "resource, unit, pod_uid, pod_name, pod_namespace, container_id, container_name"},
-    {"container_cpi", "container_id, container_name, pod_uid, pod_name, pod_namespace, cpi_field", "CPI"},
+    {"container_cpi", "container_id, container_name, pod_uid, pod_name, pod_namespace, cpi_field"},
     {"container_psi",
      "container_id, container_name, pod_uid, pod_name, pod_namespace, psi_resource_type, psi_precision, "
      "psi_degree, cpu_full_supported"},
