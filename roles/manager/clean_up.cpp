@@ -36,6 +36,8 @@ constexpr std::array kAnnotations = {kLevelAnnotation, api::kRawAllocatable};
 constexpr std::string_view kOurDomain = api::kKoordinatorDomain;
 /// As an API server names who wrote: the user agent up to its slash.
 constexpr std::string_view kFieldManager = "koord-manager";
+/// The label of topologies that node agents made; of others they write what is in them alone.
+constexpr std::string_view kMadeBy = "app.kubernetes.io/managed-by", kAgents = "Koordinator";
 /// How often something that others wrote meanwhile is read again.
 constexpr int kAttempts = 5;
 
@@ -129,14 +131,20 @@ class Cleaner {
     }
   }
 
-  /// A node agent's own; it is deleted with its definition.
+  /// Those that node agents made go; of others what zones lend.
   Task<> topologies() {
     auto all = co_await client_.list_pages<api::NodeResourceTopology>({});
     if (!all) {
       note("NodeResourceTopology", std::move(all).error());
       co_return;
     }
-    for (const auto& topology : all->items) co_await zones(*topology);
+    for (const auto& topology : all->items) {
+      if (const auto* made_by = topology->metadata.labels.find(kMadeBy);
+          made_by != nullptr && *made_by == kAgents)
+        co_await remove<api::NodeResourceTopology>({}, topology->metadata.name);
+      else
+        co_await zones(*topology);
+    }
   }
 
   std::size_t done() const { return done_; }

@@ -182,7 +182,10 @@ TEST_CASE("Zones and configurations that somebody writes at the same time are re
   test::FakeTransport server(loop.clock);
   kube::Client api(server, loop.clock, {.max_retries = 0});
   CapturedLog captured;
-  int conflicts = 2, patched = 0, put = 0, removed = 0;
+  int conflicts = 2, patched = 0, put = 0, removed = 0, agents = 0;
+  api::NodeResourceTopology of_agent = topology(true);
+  of_agent.metadata.name = "agents";
+  of_agent.metadata.labels["app.kubernetes.io/managed-by"] = "Koordinator";
   server.answer = [&](const net::Request& request) -> Result<net::Response> {
     const std::string_view target = request.target, method = request.method;
     const bool zones = target.find("noderesourcetopologies") != std::string_view::npos;
@@ -190,7 +193,8 @@ TEST_CASE("Zones and configurations that somebody writes at the same time are re
     if (method == "GET" && zones)
       return net::Response::json(200, target.ends_with("/n")
                                           ? api::encode(topology(true))
-                                          : fmt::format(R"({{"items":[{}]}})", api::encode(topology(true))));
+                                          : fmt::format(R"({{"items":[{},{}]}})", api::encode(topology(true)),
+                                                        api::encode(of_agent)));
     if (method == "GET" && target.find("webhookconfigurations/") != std::string_view::npos)
       return net::Response::json(200,
                                  json::to_text(configuration(R"("koordinator.sh/webhook-entries":"manager")",
@@ -202,6 +206,7 @@ TEST_CASE("Zones and configurations that somebody writes at the same time are re
     if (method == "PATCH" && zones)
       patched += request.body.find(R"("resourceVersion":"7")") != std::string::npos ? 1 : 0;
     if (method == "PUT" && mutating) ++put;
+    if (method == "DELETE" && zones) agents += target.ends_with("/agents") ? 1 : 100;
     if (method == "DELETE" && target.find("validatingwebhook") != std::string_view::npos)
       removed += request.body.find(R"("resourceVersion":"3")") != std::string::npos ? 1 : 0;
     if (method == "GET" && target.find("leases") == std::string_view::npos)
@@ -219,6 +224,7 @@ TEST_CASE("Zones and configurations that somebody writes at the same time are re
   if (!done) FAIL(done.error().message());
   CHECK(conflicts == 0);
   CHECK(patched == 1);
+  CHECK(agents == 1);
   CHECK(put == 1);
   CHECK(removed == 1);
 }

@@ -13,8 +13,15 @@ namespace koord::manager {
 
 namespace {
 
-/// Who creates a pod waits no longer for a manager that is gone.
-constexpr int kTimeoutSeconds = 3;
+/// What becomes of what an API server wants to ask about while nobody answers. Bindings are the scheduler's,
+/// not users': who may bind is no reason to stop all of them.
+std::string_view failure_policy(std::string_view resource, const WebhookSettings& settings) {
+  if (resource == "pods" || (resource.starts_with("pods/") && resource != "pods/binding"))
+    return settings.pods_policy;
+  if (resource == "elasticquotas") return settings.quotas_policy;
+  if (resource == "reservations") return settings.reservations_policy;
+  return "Ignore";
+}
 
 std::string_view to_string(api::SelectorOp op) {
   switch (op) {
@@ -52,15 +59,14 @@ api::Webhook webhook(const HandlerRow& handler, const WebhookEntry& entry, const
   rule.api_versions.emplace_back(entry.version);
   rule.resources.emplace_back(entry.resource);
   const bool of_pods = entry.resource == "pods" || entry.resource.starts_with("pods/");
-  // Bindings are the scheduler's, not users': who may bind is no reason to stop all of them.
-  hook.failure_policy = of_pods && entry.resource != "pods/binding" ? settings.pods_policy : "Ignore";
+  hook.failure_policy = failure_policy(entry.resource, settings);
   add_selector(hook.namespace_selector, entry.namespace_selector);
   if (of_pods)
     add_selector(hook.namespace_selector,
                  fmt::format("kubernetes.io/metadata.name notin (kube-system,{})", settings.ns));
   add_selector(hook.object_selector, entry.object_selector);
   hook.side_effects = "None";
-  hook.timeout_seconds = kTimeoutSeconds;
+  hook.timeout_seconds = settings.timeout_seconds;
   hook.admission_review_versions = {"v1", "v1beta1"};
   return hook;
 }

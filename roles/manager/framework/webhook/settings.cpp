@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <utility>
 
 namespace koord::manager {
 
@@ -30,11 +31,22 @@ Result<WebhookSettings> webhook_settings(
   settings.service = get("SERVICE_NAME", "koordinator-webhook-service");
   settings.mutating = get("MUTATING_WEBHOOK_NAME", "koordinator-mutating-webhook-configuration");
   settings.validating = get("VALIDATING_WEBHOOK_NAME", "koordinator-validating-webhook-configuration");
-  settings.pods_policy = get("WEBHOOK_CONFIGURATION_FAILURE_POLICY_PODS", "Ignore");
-  if (settings.pods_policy != "Ignore" && settings.pods_policy != "Fail")
-    return Error(Code::invalid, fmt::format("WEBHOOK_CONFIGURATION_FAILURE_POLICY_PODS: \"{}\" is neither "
-                                            "\"Ignore\" nor \"Fail\"",
-                                            settings.pods_policy));
+  for (const auto& [name, policy] :
+       {std::pair("WEBHOOK_CONFIGURATION_FAILURE_POLICY_PODS", &settings.pods_policy),
+        std::pair("WEBHOOK_CONFIGURATION_FAILURE_POLICY_ELASTICQUOTAS", &settings.quotas_policy),
+        std::pair("WEBHOOK_CONFIGURATION_FAILURE_POLICY_RESERVATIONS", &settings.reservations_policy)}) {
+    *policy = get(name, "Ignore");
+    if (*policy != "Ignore" && *policy != "Fail")
+      return Error(Code::invalid,
+                   fmt::format("{}: \"{}\" is neither \"Ignore\" nor \"Fail\"", name, *policy));
+  }
+  constexpr const char* kTimeout = "WEBHOOK_CONFIGURATION_TIMEOUT_SECONDS";
+  const std::string timeout = get(kTimeout, "3");
+  const auto [rest, wrong] =
+      std::from_chars(timeout.data(), timeout.data() + timeout.size(), settings.timeout_seconds);
+  if (wrong != std::errc{} || rest != timeout.data() + timeout.size() || settings.timeout_seconds < 1 ||
+      settings.timeout_seconds > 30)
+    return Error(Code::invalid, fmt::format("{}: \"{}\" is not 1 to 30 seconds", kTimeout, timeout));
   const std::string writer = get("WEBHOOK_CERT_WRITER", settings.host.empty() ? "secret" : "fs");
   if (writer != "secret" && writer != "fs")
     return Error(Code::invalid,

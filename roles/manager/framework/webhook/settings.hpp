@@ -23,6 +23,12 @@ struct WebhookSettings {
   /// WEBHOOK_CONFIGURATION_FAILURE_POLICY_PODS: what becomes of pods while nobody answers, in configurations
   /// whose entries are the manager's: Ignore (they are created) or Fail (they are not).
   std::string pods_policy = "Ignore";
+  /// WEBHOOK_CONFIGURATION_FAILURE_POLICY_{ELASTICQUOTAS,RESERVATIONS}: the same of these. Of nodes and all
+  /// else it is Ignore: without a manager no node could come, and without a node no manager.
+  std::string quotas_policy = "Ignore", reservations_policy = "Ignore";
+  /// WEBHOOK_CONFIGURATION_TIMEOUT_SECONDS, 1 to 30: how long API servers wait for an answer. Who creates a
+  /// pod waits no longer for a manager that is gone.
+  int timeout_seconds = 3;
 
   /// What the certificate is for.
   std::string server_name() const;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <optional>
 
 #include "admission/handlers.hpp"
 #include "framework/webhook/entries.hpp"
@@ -174,6 +176,44 @@ TEST_CASE("configurations of the manifests begin empty and get the manager's ent
     CHECK((json::text_at(entry, "failurePolicy") == "Fail") ==
           (json::text_at(entry, "name").starts_with("vpod") &&
            json::text_at(entry, "name") != "vpodbinding.koordinator.sh"));
+}
+
+TEST_CASE(
+    "the environment says what becomes of quotas and reservations, and how long is waited; of nodes it is "
+    "Ignore") {
+  std::map<std::string, std::string> variables = {
+      {"WEBHOOK_CONFIGURATION_FAILURE_POLICY_ELASTICQUOTAS", "Fail"},
+      {"WEBHOOK_CONFIGURATION_FAILURE_POLICY_RESERVATIONS", "Fail"},
+      {"WEBHOOK_CONFIGURATION_TIMEOUT_SECONDS", "30"}};
+  const auto read = [&] {
+    return webhook_settings("", [&](const char* name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional(found->second);
+    });
+  };
+  const WebhookSettings strict = *read();
+  int refusing = 0;
+  for (const WebhookType type : {WebhookType::mutate, WebhookType::validate}) {
+    const json::Document entries = webhook_entries(handlers(), type, strict);
+    for (const json::Value& entry : entries.elements()) {
+      const std::string_view name = json::text_at(entry, "name");
+      const bool refuses = json::text_at(entry, "failurePolicy") == "Fail";
+      CHECK(refuses == (name == "melasticquota.koordinator.sh" || name == "velasticquota.koordinator.sh" ||
+                        name == "mreservation-create.koordinator.sh"));
+      CHECK(json::int_at(entry, "timeoutSeconds") == 30);
+      refusing += refuses;
+    }
+  }
+  CHECK(refusing == 3);
+  for (const auto& [name, wrong] : {std::pair("WEBHOOK_CONFIGURATION_FAILURE_POLICY_ELASTICQUOTAS", "fail"),
+                                    std::pair("WEBHOOK_CONFIGURATION_TIMEOUT_SECONDS", "0"),
+                                    std::pair("WEBHOOK_CONFIGURATION_TIMEOUT_SECONDS", "31"),
+                                    std::pair("WEBHOOK_CONFIGURATION_TIMEOUT_SECONDS", "3s")}) {
+    variables = {{name, wrong}};
+    const auto refused = read();
+    REQUIRE(refused.has_error());
+    CHECK_THAT(refused.error().message(), Catch::StartsWith(name));
+  }
 }
 
 TEST_CASE("what the manager's entries ask about") {
