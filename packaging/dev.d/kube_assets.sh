@@ -1,9 +1,10 @@
-# Builds the real Kubernetes programs and containerd from their published Go modules, once, outside the tree.
+# Builds the real Kubernetes programs, containerd and helm from their published Go modules, once, outside the tree.
 # The versions and the list of staging modules belong together: change all of them or none.
 
 KUBE_VERSION=1.35.4
 KUBE_STAGING_VERSION=0.35.4
 ETCD_VERSION=3.6.6
+HELM_VERSION=3.20.2 # its libraries are those of KUBE_VERSION
 # The first is what the tests take, all of them what the long ones do.
 CONTAINERD_VERSIONS=(2.1.4 2.2.1)
 CONTAINERD_PROGRAMS=(containerd containerd-shim-runc-v2 ctr)
@@ -141,13 +142,35 @@ fetch_cri_definition() {
   mv "$file.new" "$file"
 }
 
+helm_path() { echo "$KOORD_CACHE/helm/$HELM_VERSION/helm"; }
+
+# In a folder that is its module's. It has to be told which Kubernetes it renders for where it asks none.
+build_helm() {
+  local file package=helm.sh/helm/v3 flags="-s -w" started=$SECONDS of
+  file=$(helm_path)
+  if [[ -x $file ]]; then say "kube-assets: helm is built already"; return; fi
+  say "kube-assets: building helm $HELM_VERSION (a minute the first time)"
+  printf 'module koord.test/helm\n\ngo 1.%s\n\nrequire %s v%s\n' "$GO_WANTED_MINOR" "$package" "$HELM_VERSION" >go.mod
+  rm -f go.sum
+  flags+=" -X $package/internal/version.version=v$HELM_VERSION"
+  for of in pkg/chartutil pkg/lint/rules; do
+    flags+=" -X $package/$of.k8sVersionMajor=1 -X $package/$of.k8sVersionMinor=$(cut -d. -f2 <<<"$KUBE_VERSION")"
+  done
+  mkdir -p "${file%/*}"
+  CGO_ENABLED=0 "$go" build -trimpath -ldflags "$flags" -o "$file.new" "$package/cmd/helm" >"$file.log" 2>&1 ||
+    { tail -20 "$file.log" >&2; return 1; }
+  mv "$file.new" "$file"
+  rm -f "$file.log"
+  say "kube-assets: helm built in $((SECONDS - started)) s"
+}
+
 # kube-assets [--long]: what CI needs, or what the long tests need, too.
 verb_kube_assets() {
   local assets versions=("${CONTAINERD_VERSIONS[0]}") version go work name
   [[ ${1:-} != --long ]] || versions=("${CONTAINERD_VERSIONS[@]}")
   assets=$(kube_assets_dir)
-  if has_kube_assets "$assets" && has_containerd "${versions[@]}"; then
-    say "kube-assets: all there, $assets and $KOORD_CACHE/containerd"
+  if has_kube_assets "$assets" && has_containerd "${versions[@]}" && [[ -x $(helm_path) ]]; then
+    say "kube-assets: all there, $assets, $KOORD_CACHE/containerd and $KOORD_CACHE/helm"
     return
   fi
   mkdir -p "$KOORD_CACHE/kube"
@@ -168,11 +191,13 @@ verb_kube_assets() {
         build_go_program "$name" "k8s.io/kubernetes/cmd/$name" || exit 1
       done
     fi
-    mkdir -p "$KOORD_CACHE/cri-api/module" "$KOORD_CACHE/containerd/module"
+    mkdir -p "$KOORD_CACHE/cri-api/module" "$KOORD_CACHE/containerd/module" "$KOORD_CACHE/helm/module"
+    cd "$KOORD_CACHE/helm/module"
+    build_helm || exit 1
     cd "$KOORD_CACHE/cri-api/module"
     fetch_cri_definition || exit 1
     cd "$KOORD_CACHE/containerd/module"
     for version in "${versions[@]}"; do build_containerd "$version" || exit 1; done
   ) 9>"$KOORD_CACHE/kube/lock" || { say "kube-assets: a build failed"; return 1; }
-  say "kube-assets: all in $assets and $KOORD_CACHE/containerd"
+  say "kube-assets: all in $assets, $KOORD_CACHE/containerd and $KOORD_CACHE/helm"
 }

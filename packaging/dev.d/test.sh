@@ -137,8 +137,8 @@ tier_attack() { run_check attack attack --short; }
 # them says so and is skipped.
 tier_assets() {
   if ! command -v go >/dev/null &&
-    ! { has_kube_assets "$(kube_assets_dir)" && has_containerd "${CONTAINERD_VERSIONS[0]}"; }; then
-    say "kube-assets: skipped: no go is here, and neither Kubernetes programs (KUBEBUILDER_ASSETS) nor containerd are"
+    ! { has_kube_assets "$(kube_assets_dir)" && has_containerd "${CONTAINERD_VERSIONS[0]}" && [[ -x $(helm_path) ]]; }; then
+    say "kube-assets: skipped: no go is here, and Kubernetes programs (KUBEBUILDER_ASSETS), containerd and helm are not all, either"
     record kube-assets "$SECONDS" 0 0 0 1
     return
   fi
@@ -276,7 +276,8 @@ verb_test() {
     node) tiers=(assets vm_kernel node) ;;
   esac
   KUBEBUILDER_ASSETS=$(kube_assets_dir)
-  export KUBEBUILDER_ASSETS
+  KOORD_HELM=$(helm_path)
+  export KUBEBUILDER_ASSETS KOORD_HELM
   for tier in "${tiers[@]}"; do "tier_$tier"; done
   print_ledger
 }
