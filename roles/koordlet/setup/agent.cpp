@@ -331,7 +331,7 @@ Result<> Agent::set_up_kubernetes() {
   set_up_states();
   KOORD_CHECK(set_up_transports());
   set_up_topology_report();
-  devices_ = Devices::make(context_, log_, *parts_.client, parts_.place.root, parts_.place.node_name);
+  devices_ = Devices::make(context_, log_, *parts_.client, parts_.place);
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   KOORD_TRY(prediction, read_prediction(context_.flags));
   predictor_.emplace(Predictor::Parts{context_.clock, log_, context_.workers, series_}, prediction,

@@ -1,10 +1,13 @@
 // The agent's devices: see devices.hpp.
 #include "setup/devices.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "framework/devices/gpu_isolation.hpp"
+#include "framework/devices/nvidia_cards.hpp"
 #include "framework/devices/rdma_cards.hpp"
 #include "framework/devices/xpu_files.hpp"
 #include "koord/base/feature_gate.hpp"
@@ -18,7 +21,7 @@ constexpr nanoseconds kShortest = std::chrono::milliseconds(100), kUsual = std::
 }  // namespace
 
 std::unique_ptr<Devices> Devices::make(runtime::RoleContext& context, Logger& log, kube::Client& client,
-                                       const host::Root& root, const std::string& node) {
+                                       const Place& place) {
   const FeatureGates& gates = context.gates;
   const bool report = gates.enabled("Accelerators");
   if (!report && !gates.enabled("GPUEnvInject") && !gates.enabled("RDMADeviceInject")) return nullptr;
@@ -27,14 +30,20 @@ std::unique_ptr<Devices> Devices::make(runtime::RoleContext& context, Logger& lo
   const auto files =
       std::make_shared<XpuFiles>(context.flags.get("xpu-device-infos-dir"), context.clock.mono());
   sources.files = [files, &clock = context.clock] { return files->read(clock.mono()); };
+  if (!context.flags.get_bool("xpu-enforce-collect-from-device-infos")) {
+    host::NvmlProcess::Options asking;
+    if (place.in_pod) asking.root = fmt::format("{}1/root", place.root.proc);
+    const auto cards = std::make_shared<NvidiaCards>(context.clock, place.root, std::move(asking));
+    sources.gpus = [cards] { return cards->read(); };
+  }
   if (gates.enabled("RDMADevices") || gates.enabled("RDMADeviceInject"))
-    sources.rdma = [root, reported = gates.enabled("RDMADevices")] {
+    sources.rdma = [root = place.root, reported = gates.enabled("RDMADevices")] {
       DeviceReading reading = read_rdma_cards(root);
       if (!reported) reading.devices.clear();  // the hook goes by what else it says
       return reading;
     };
   if (gates.enabled("GPUEnvInject"))
-    sources.isolation = [root, library = context.flags.get("hami-core-library-directory-path")] {
+    sources.isolation = [root = place.root, library = context.flags.get("hami-core-library-directory-path")] {
       return look_for_isolation(root, library);
     };
   const nanoseconds asked = context.flags.get_duration("node-topology-sync-interval");
@@ -42,7 +51,7 @@ std::unique_ptr<Devices> Devices::make(runtime::RoleContext& context, Logger& lo
   auto made = std::make_unique<Devices>(std::move(sources), interval, log, context.metrics);
   if (report)
     made->reporter.emplace(DeviceReporter::Parts{context.clock, log, client, context.informers, made->watch},
-                           node, interval);
+                           place.node_name, interval);
   return made;
 }
 

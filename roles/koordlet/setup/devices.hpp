@@ -3,13 +3,12 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "framework/devices/device_watch.hpp"
 #include "framework/report/device_reporter.hpp"
-#include "koord/host/root.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/role.hpp"
+#include "setup/flags.hpp"
 
 namespace koord::koordlet {
 
@@ -22,7 +21,7 @@ struct Devices {
       : interval(every), watch(std::move(sources), log, metrics) {}
   /// Null: no gate is on that wants to know of devices. The arguments outlive it.
   static std::unique_ptr<Devices> make(runtime::RoleContext& context, Logger& log, kube::Client& client,
-                                       const host::Root& root, const std::string& node);
+                                       const Place& place);
 };
 
 }  // namespace koord::koordlet

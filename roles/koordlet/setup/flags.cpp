@@ -122,7 +122,9 @@ constexpr std::array<Flag, 10> kStatesFlags = {{
     {"enable-node-metric-report", FlagType::boolean, "true", "Report what is measured as NodeMetric.", 0,
      kKubernetes},
     later("enable-pod-taskids", FlagType::boolean, "false"),
-    later("xpu-enforce-collect-from-device-infos", FlagType::boolean, "false"),
+    {"xpu-enforce-collect-from-device-infos", FlagType::boolean, "false",
+     "Report the accelerators of --xpu-device-infos-dir alone, and never ask NVIDIA's driver.", 0,
+     kKubernetes},
 }};
 
 constexpr std::array<Flag, 11> kCollectFlags = {{

@@ -1,0 +1,160 @@
+// NVML's helper as a process, with a driver's library of the tests: cards, faults, and everything that a
+// driver does to whoever asks it.
+#include "koord/host/nvml.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#include "koord/async/system_clock.hpp"
+#include "koord/base/file.hpp"
+#include "support/tree.hpp"
+
+namespace koord::host {
+namespace {
+
+using koord::testing::Tree;
+using namespace std::chrono_literals;
+
+constexpr std::string_view kA100 = "0 GPU-a 00000000:3B:00.0 85899345920 0 NVIDIA A100-SXM4-80GB\n";
+
+TEST_CASE("Answers are read, or make no sense", "[nvml]") {
+  const auto whole = parse_gpu_answer(
+      "driver\t535.104.05\ncard\t0\t3\tGPU-a\t00000000:3B:00.0\t8000\t0\tTesla T4\nbad\t1\tGPU is lost\n"
+      "card\t2\t5\tGPU-c\t00000000:5E:00.0\t8000\t1\tNVIDIA "
+      "A100\nxid\t00000000:3B:00.0\t79\nunwatched\t00000000:5E:00.0\n"
+      "process\t0\t4711\t35\t1024\nend\n");
+  REQUIRE(whole.has_value());
+  CHECK(whole->driver == "535.104.05");
+  REQUIRE(whole->cards.size() == 2);
+  CHECK(whole->cards[0].minor == 3);
+  CHECK(whole->cards[0].bus_id == "0000:3b:00.0");
+  CHECK(whole->cards[0].model == "Tesla T4");
+  CHECK(whole->cards[1].mig);
+  CHECK(whole->bad == std::vector<std::string>{"GPU 1: GPU is lost"});
+  REQUIRE(whole->faults.size() == 2);
+  CHECK(whole->faults[0].xid == 79);
+  CHECK(whole->faults[1].xid == 0);
+  REQUIRE(whole->processes.size() == 1);
+  CHECK(whole->processes[0].cores == 35);
+  CHECK(parse_gpu_answer("error\tDriver Not Loaded\nend\n").error().message() == "Driver Not Loaded");
+  for (const std::string_view text :
+       {"", "driver\t1\n", "card\t0\nend\n", "card\tx\t0\tGPU\t00000000:3B:00.0\t1\t0\tT4\nend\n",
+        "card\t0\t0\tGPU\tnowhere\t1\t0\tT4\nend\n", "card\t0\t0\t\t00000000:3B:00.0\t1\t0\tT4\nend\n",
+        "card\t0\t0\tGPU\t00000000:3B:00.0\t18446744073709551615\t0\tT4\nend\n", "process\t0\t0\t1\t1\nend\n",
+        "xid\t00000000:3B:00.0\tmany\nend\n", "what\nend\n"}) {
+    INFO(text);
+    REQUIRE_FALSE(parse_gpu_answer(text).has_value());
+    CHECK(parse_gpu_answer(text).error().code() == Code::invalid);
+  }
+}
+
+struct Rig {
+  Tree tree;
+  boost::asio::io_context loop;
+  SystemClock clock{loop.get_executor()};
+  std::optional<NvmlProcess> helper;
+
+  explicit Rig(nanoseconds limit = 20s) {
+    std::filesystem::copy_file(std::getenv("KOORD_FAKE_NVML"), tree / "nvml.so");
+    helper.emplace(clock, NvmlProcess::Options{.root = {}, .limit = limit, .library = tree / "nvml.so"});
+  }
+  void say(std::string_view text) { tree.write("nvml.so.say", std::string(text)); }
+};
+
+TEST_CASE("Cards come, get lost and are cut, beside one another", "[nvml]") {
+  Rig rig;
+  rig.say(std::string(kA100) +
+          "lost\n2 GPU-c 00000000:5E:00.0 85899345920 1 NVIDIA A100\n1 GPU-d 00000000:60:00.0 1024 0 Old\n");
+  auto answer = rig.helper->ask();
+  REQUIRE(answer.has_value());
+  REQUIRE(answer->cards.size() == 3);
+  CHECK(answer->cards[0].uuid == "GPU-a");
+  CHECK(answer->cards[0].memory == 85'899'345'920);
+  CHECK(answer->cards[0].model == "NVIDIA A100-SXM4-80GB");
+  CHECK(answer->cards[1].mig);
+  CHECK(answer->bad == std::vector<std::string>{"GPU 1: GPU is lost"});
+  REQUIRE(answer->faults.size() == 1);
+  CHECK(answer->faults[0].bus_id == "0000:60:00.0");
+  REQUIRE(answer->processes.size() == 3);
+  CHECK(answer->processes[0].cores == 40);  // the newest sample
+  const pid_t pid = rig.helper->pid();
+  rig.say(std::string(kA100) + "xid 00000000:3B:00.0 79\n");
+  answer = rig.helper->ask();
+  REQUIRE(answer.has_value());
+  CHECK(answer->cards.size() == 1);
+  REQUIRE(answer->faults.size() == 1);
+  CHECK(answer->faults[0].xid == 79);
+  CHECK(rig.helper->pid() == pid);  // the same one goes on
+  rig.say("");
+  REQUIRE(rig.helper->ask().has_value());
+  CHECK(rig.helper->ask()->cards.empty());
+  rig.helper.reset();
+  CHECK(::kill(pid, 0) != 0);  // nothing is left
+}
+
+TEST_CASE("A driver that hangs or crashes costs an answer", "[nvml]") {
+  for (const std::string_view what : {"hang\n", "crash\n"}) {
+    INFO(what);
+    Rig rig(what == "hang\n" ? nanoseconds(500ms) : nanoseconds(20s));
+    rig.say(what);
+    REQUIRE_FALSE(rig.helper->ask().has_value());
+    CHECK(rig.helper->pid() == 0);
+    rig.say(kA100);
+    // A busy machine may need more than half a second for it; the breaker opens at the third failure.
+    rig.helper.emplace(rig.clock,
+                       NvmlProcess::Options{.root = {}, .limit = 20s, .library = rig.tree / "nvml.so"});
+    const auto answer = rig.helper->ask();
+    REQUIRE(answer.has_value());
+    CHECK(answer->cards.size() == 1);
+    ::kill(rig.helper->pid(), SIGKILL);  // somebody ends it
+    CHECK_FALSE(rig.helper->ask().has_value());
+    CHECK(rig.helper->ask().has_value());
+  }
+}
+
+TEST_CASE("It runs in another root, with that one's loader and driver", "[nvml]") {
+  const std::string loader = "/lib64/ld-linux-x86-64.so.2", libraries = "/lib/x86_64-linux-gnu/";
+  if (::geteuid() != 0 || !std::filesystem::exists(loader)) return;
+  Rig rig;
+  for (const char* const folder : {"root/lib64/", "root/lib/x86_64-linux-gnu/", "root/dev/"})
+    rig.tree.write(folder, "");
+  std::filesystem::copy_file(std::filesystem::canonical(loader), rig.tree / ("root" + loader));
+  for (const char* const name : {"libc.so.6", "libdl.so.2"})
+    std::filesystem::copy_file(std::filesystem::canonical(libraries + name),
+                               rig.tree / ("root" + libraries + name));
+  std::filesystem::copy_file(rig.tree / "nvml.so", rig.tree / ("root" + libraries + "libnvidia-ml.so.1"));
+  rig.tree.write("root" + libraries + "libnvidia-ml.so.1.say", std::string(kA100));
+  NvmlProcess helper(rig.clock, {.root = rig.tree / "root", .limit = 20s});
+  const auto answer = helper.ask();
+  REQUIRE(answer.has_value());
+  CHECK(answer->cards.size() == 1);
+}
+
+TEST_CASE("Without a library, a root or a loader there is an error, and it is not tried all the time",
+          "[nvml]") {
+  boost::asio::io_context loop;
+  SystemClock clock(loop.get_executor());
+  NvmlProcess none(clock, {.root = {}, .library = "/nowhere/libnvidia-ml.so.1"});
+  for (int i = 0; i < 5; ++i) {
+    const auto answer = none.ask();
+    REQUIRE_FALSE(answer.has_value());
+    CHECK(answer.error().code() == Code::unavailable);
+    CHECK(answer.error().message() == "the driver's library libnvidia-ml.so.1 is not there");
+    CHECK(none.pid() == 0);
+  }
+  NvmlProcess nowhere(clock, {.root = "/nowhere/at/all"});
+  CHECK_FALSE(nowhere.ask().has_value());
+  const Tree empty{{"root/", ""}};
+  NvmlProcess no_loader(clock, {.root = empty / "root"});
+  const auto answer = no_loader.ask();
+  REQUIRE_FALSE(answer.has_value());
+  CHECK(answer.error().code() == (::geteuid() == 0 ? Code::not_found : Code::forbidden));
+}
+
+}  // namespace
+}  // namespace koord::host
