@@ -11,6 +11,7 @@ extern const CollectorEntry kNode;
 extern const CollectorEntry kPressure;
 extern const CollectorEntry kRunQueue;
 extern const CollectorEntry kStalls;
+extern const CollectorEntry kStorage;
 extern const CollectorEntry kSystem;
 extern const CollectorEntry kTracer;
 extern const CollectorEntry kWaitBlame;
@@ -18,7 +19,7 @@ extern const CollectorEntry kWaitBlame;
 CollectorTable collector_table() {
   static constexpr const CollectorEntry* kTable[] = {
       &kNode, &kGroups, &kBestEffort, &kSystem,    &kPressure, &kColdPages,
-      &kCpi,  &kTracer, &kRunQueue,   &kWaitBlame, &kStalls,
+      &kCpi,  &kTracer, &kRunQueue,   &kWaitBlame, &kStalls,   &kStorage,
   };
   return kTable;
 }

@@ -14,6 +14,9 @@ constexpr std::int64_t kMinShares = 2;
 constexpr std::int64_t kMaxShares = 262'144;
 constexpr std::int64_t kMinWeight = 1;
 constexpr std::int64_t kMaxWeight = 10'000;
+constexpr std::int64_t kGroupsWeight = 0;
+// The kernel keeps 32 bits of it: 2^32 would be a limit of none.
+constexpr std::int64_t kMostV1Iops = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t kMinQuotaUs = 1'000;
 constexpr std::int64_t kMostMilliCpu = std::numeric_limits<std::int64_t>::max() / kDefaultPeriodUs;
 // memory.limit_in_bytes without a limit: the largest multiple of the page size in a signed 64-bit number, of
@@ -94,6 +97,16 @@ constexpr KnobRow in_lines(KnobRow row, KnobLines lines, std::optional<std::int6
   row.unlisted = unlisted;
   return row;
 }
+/// A line for each device, which says several things at once.
+constexpr KnobRow in_worded_lines(KnobRow row, std::string_view unlisted) {
+  row = in_lines(text(row), {.words = true});
+  row.unlisted_text = unlisted;
+  return row;
+}
+/// A file that only cgroup v1 has: a number for each device, 0 for none.
+constexpr KnobRow throttle(Knob knob, std::string_view v1_file, std::optional<std::int64_t> maximum = {}) {
+  return in_lines(make_row(knob, KnobKind::setting, "blkio", v1_file, "", 0, maximum), {}, 0);
+}
 constexpr KnobRow suspending(KnobRow row, Knob other) {
   row.suspends = other;
   return row;
@@ -153,6 +166,19 @@ constexpr KnobRow kKnobs[] = {
     statistic(Knob::io_pressure, "cpuacct", "io.pressure", "io.pressure"),
     in_lines(v2_row(make_row(Knob::io_max, KnobKind::setting, "", "io.max", "io.max", kUnlimited)), {},
              kUnlimited),
+    in_lines(make_row(Knob::io_weight, KnobKind::setting, "blkio", "blkio.cost.weight", "io.weight", 0,
+                      kMaxWeight),
+             {}, kGroupsWeight),
+    in_lines(v2_row(make_row(Knob::io_latency, KnobKind::setting, "", "io.latency", "io.latency", 0)), {}, 0),
+    in_worded_lines(make_row(Knob::io_cost_qos, KnobKind::setting, "blkio", "blkio.cost.qos", "io.cost.qos"),
+                    "enable=0 ctrl=auto"),
+    in_worded_lines(
+        make_row(Knob::io_cost_model, KnobKind::setting, "blkio", "blkio.cost.model", "io.cost.model"),
+        "ctrl=auto"),
+    throttle(Knob::io_read_bps, "blkio.throttle.read_bps_device"),
+    throttle(Knob::io_write_bps, "blkio.throttle.write_bps_device"),
+    throttle(Knob::io_read_iops, "blkio.throttle.read_iops_device", kMostV1Iops),
+    throttle(Knob::io_write_iops, "blkio.throttle.write_iops_device", kMostV1Iops),
     in_lines(text(domain_row(Knob::schemata, "schemata", KnobDomain::resctrl, "schemata")),
              {.after_name = ':', .between = ';', .padded = true}),
     domain_row(Knob::proc_sys, "proc_sys", KnobDomain::proc_sys),
@@ -235,6 +261,7 @@ Result<std::string> knob_text(Knob knob, CgroupVersion version, std::int64_t val
     return Error(Code::invalid,
                  std::string(r.name) + ": " + std::to_string(value) + " is out of range, " + range);
   }
+  if (knob == Knob::io_weight && value == kGroupsWeight) return std::string("default");
   if (version == CgroupVersion::v2) {
     if (knob == Knob::io_max && value == kUnlimited) return std::string("max");
     if (knob == Knob::cpu_shares) return std::to_string(shares_to_weight(value));

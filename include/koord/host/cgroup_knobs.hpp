@@ -50,7 +50,16 @@ enum class Knob : std::uint8_t {
   cpu_pressure,
   memory_pressure,
   io_pressure,
-  io_max,    // v2's limits of a device: "8:0/rbps"
+  io_max,       // v2's limits of a device: "8:0/rbps"
+  io_weight,    // a device's, of io.cost: "8:0"; 0: the group's own
+  io_latency,   // v2's, in microseconds: "8:0/target"
+  io_cost_qos,  // the root's alone: "8:0"
+  io_cost_model,
+  // v1's limits of a device, each with a file: "8:0"
+  io_read_bps,
+  io_write_bps,
+  io_read_iops,
+  io_write_iops,
   schemata,  // what a group has of caches and of the memory's bandwidth: "L3/0"
   // Of the whole machine: what stands for the group is the setting's path.
   proc_sys,       // "vm/min_free_kbytes", below /proc/sys
@@ -81,6 +90,9 @@ enum class KnobLayout : std::uint8_t {
 struct KnobLines {
   char after_name = ' ', between = ' ';
   bool padded = false;  // zeros that lead a field mean nothing
+  /// What a line says as a whole is words NAME=VALUE: a value names some of them and leaves the others.
+  /// Beside "ctrl=auto" the others but "enable" are the kernel's own choice, which nobody can set.
+  bool words = false;
 };
 
 /// What becomes of what is written to a knob.
@@ -126,6 +138,7 @@ struct KnobRow {
   KnobLines lines = {};
   /// What a key has that the file does not list; nothing: then there is no such setting.
   std::optional<std::int64_t> unlisted = {};
+  std::string_view unlisted_text = {};  // the same of a text
   /// While it is 1 the group has none of this other knob: the kernel refuses writes to it and keeps none.
   std::optional<Knob> suspends = {};
   std::optional<Knob> suspended_by = {};  // the same from the other side

@@ -42,6 +42,16 @@ TEST_CASE("what one knob means for another is said of both") {
   }
 }
 
+TEST_CASE("limits of devices: what undoes one, and what the kernel would take for another") {
+  CHECK(*knob_text(Knob::io_weight, CgroupVersion::v1, 0) == "default");
+  CHECK(*knob_text(Knob::io_weight, CgroupVersion::v2, 40) == "40");
+  CHECK_FALSE(knob_text(Knob::io_weight, CgroupVersion::v2, 10'001).has_value());
+  CHECK(*knob_text(Knob::io_read_bps, CgroupVersion::v1, std::int64_t{1} << 40) == "1099511627776");
+  // 32 bits are kept of it: this would be none at all.
+  CHECK_FALSE(knob_text(Knob::io_write_iops, CgroupVersion::v1, std::int64_t{1} << 32).has_value());
+  CHECK(*knob_text(Knob::io_max, CgroupVersion::v2, kUnlimited) == "max");
+}
+
 TEST_CASE("shares and weights") {
   struct Row {
     std::int64_t shares, weight;

@@ -32,9 +32,7 @@ struct PodMemoryQos {
   KOORD_STRUCT(PodMemoryQos);
 };
 
-inline constexpr std::string_view kBlkioQos = "koordinator.sh/blkioQOS",
-                                  kNetworkQos = "koordinator.sh/networkQOS",
-                                  kResctrl = "node.koordinator.sh/resctrl";
+inline constexpr std::string_view kResctrl = "node.koordinator.sh/resctrl";
 
 inline constexpr std::int64_t kLeastOomScore = -1000, kMostOomScore = 1000;
 /// The oom_score_adj of a pod's containers (koordinator.sh/oom-score-adj: a number); nothing: it says none.

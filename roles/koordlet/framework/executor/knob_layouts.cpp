@@ -14,6 +14,7 @@ using host::KnobLayout;
 using host::KnobRow;
 
 constexpr std::string_view kNo = "NO_";
+constexpr std::string_view kAuto = "ctrl=auto", kEnable = "enable=";
 constexpr std::size_t kMaxKey = 64;
 
 /// The file's own name; of a row without one the knob's.
@@ -87,7 +88,42 @@ Result<std::string_view> field_in(const KnobRow& row, std::string_view text, std
   return not_there(row, key);
 }
 
+/// Without zeros at the end of what follows the point: 95.00 is 95.
+std::string_view worth(std::string_view number) {
+  if (number.find('.') == std::string_view::npos ||
+      number.find_first_not_of("0123456789.") != std::string_view::npos)
+    return number;
+  while (number.ends_with('0')) number.remove_suffix(1);
+  if (number.ends_with('.')) number.remove_suffix(1);
+  return number;
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+  const auto name = a.substr(0, a.find('=') + 1);
+  return b.starts_with(name) && worth(a.substr(name.size())) == worth(b.substr(name.size()));
+}
+
 }  // namespace
+
+std::string settable_words(std::string_view said) {
+  if (!has_words(said, kAuto)) return std::string(said);
+  std::string words;
+  for (std::string_view word = host::next_word(said); !word.empty(); word = host::next_word(said))
+    if (word == kAuto || word.starts_with(kEnable)) words.append(words.empty() ? "" : " ").append(word);
+  return words;
+}
+
+bool has_words(std::string_view said, std::string_view wanted) {
+  for (std::string_view word = host::next_word(wanted); !word.empty(); word = host::next_word(wanted)) {
+    bool found = false;
+    std::string_view rest = said;
+    for (std::string_view other = host::next_word(rest); !other.empty() && !found;
+         other = host::next_word(rest))
+      found = same_word(word, other);
+    if (!found) return false;
+  }
+  return true;
+}
 
 Result<std::string_view> setting_in(const KnobRow& row, std::string_view text, std::string_view key) {
   switch (row.layout) {

@@ -17,4 +17,11 @@ Result<std::string_view> setting_in(const host::KnobRow& row, std::string_view t
 /// key that cannot be one of such a file.
 Result<std::string> setting_text(const host::KnobRow& row, std::string_view key, std::string_view value);
 
+// Lines that say several things at once (KnobLines::words): "enable=1 ctrl=user rpct=95.00".
+
+/// What can be written again of what the kernel says: where it chooses itself nothing of what it chose.
+std::string settable_words(std::string_view said);
+/// Whether all that `wanted` names is said, too, numbers by their worth: 95 is 95.00.
+bool has_words(std::string_view said, std::string_view wanted);
+
 }  // namespace koord::koordlet

@@ -61,6 +61,7 @@ Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view 
   const host::KnobRow& row = host::row(knob);
   const auto found = setting_in(row, text, key);
   if (!found && row.unlisted) return KnobValue(*row.unlisted);
+  if (!found && !row.unlisted_text.empty()) return KnobValue(std::string(row.unlisted_text));
   if (!found) return found.error();
   const std::string_view said = *found;
   if (row.type == KnobType::cpus) {
@@ -72,7 +73,7 @@ Result<KnobValue> parse_knob(Knob knob, CgroupVersion version, std::string_view 
   };
   if (row.type == KnobType::text) {
     if (!is_plain(said)) return unreadable();
-    return KnobValue(std::string(said));
+    return KnobValue(row.lines.words ? settable_words(said) : std::string(said));
   }
   if (version == CgroupVersion::v2 && (knob == Knob::cpu_quota || knob == Knob::cpu_period)) {
     KOORD_TRY(max, host::parse_cpu_max(said));
@@ -116,6 +117,8 @@ Result<std::string> print_knob(Knob knob, CgroupVersion version, const KnobValue
 bool same_value(Knob knob, CgroupVersion version, const KnobValue& found, const KnobValue& wanted) {
   if (found.index() != wanted.index()) return false;
   if (const auto* cpus = std::get_if<CpuSet>(&found)) return *cpus == std::get<CpuSet>(wanted);
+  if (host::row(knob).lines.words)
+    return has_words(std::get<std::string>(found), std::get<std::string>(wanted));
   if (const auto* text = std::get_if<std::string>(&found))
     return significant(knob, *text) == significant(knob, std::get<std::string>(wanted));
   const auto a = std::get<std::int64_t>(found);

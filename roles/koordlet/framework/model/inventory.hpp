@@ -24,6 +24,7 @@ struct Pod;
 
 namespace koord::koordlet {
 
+struct ClaimVolumes;
 struct KubeletConfig;
 
 using Qos = api::KoordQos;
@@ -165,6 +166,8 @@ struct Inventory {
   OwnCpus own_cpus;
   /// What the kubelet said last of its configuration. Null: nothing yet, or it is not asked.
   std::shared_ptr<const KubeletConfig> kubelet;
+  /// Of pods that say something of volumes of claims; null: nobody asks for them.
+  std::shared_ptr<const ClaimVolumes> claims;
   /// The groups that hold all that is best-effort: kubepods/besteffort, or each BE group of a standalone
   /// configuration.
   std::vector<std::string> be_roots;

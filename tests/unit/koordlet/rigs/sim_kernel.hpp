@@ -19,6 +19,7 @@
 #include "framework/executor/kernel_files.hpp"
 #include "koord/host/cgroup_fs.hpp"
 #include "koord/host/cpuset.hpp"
+#include "rigs/sim_block_io.hpp"
 #include "support/tree.hpp"
 
 namespace koord::koordlet::testing {
@@ -46,7 +47,7 @@ class SimKernel final : public KernelFiles {
 
   explicit SimKernel(host::CgroupVersion version) : version_(version) {
     // Only the hierarchies' names are looked for on the disk.
-    for (const char* name : {"cpu/", "cpuset/", "cpuacct/", "memory/"}) tree_.write(name, "");
+    for (const char* name : {"cpu/", "cpuset/", "cpuacct/", "memory/", "blkio/"}) tree_.write(name, "");
     root_ = {
         .cgroup = tree_.path() + "/", .sys = "/sim/sys/", .sys_fs = "/sim/sys/fs/", .proc = "/sim/proc/"};
   }
@@ -99,6 +100,7 @@ class SimKernel final : public KernelFiles {
   bool has_bvt = false;                // cpu.bvt_warp_ns: an Anolis
   bool has_idle = true;                // cpu.idle
   bool burst_within_quota = false;     // and takes none above the quota
+  SimBlockIo block_io;
 
   Result<std::string_view> read(host::HeldFile& file, host::ReadBuffer&) override {
     ++reads;
@@ -248,12 +250,10 @@ class SimKernel final : public KernelFiles {
     if (known) had = chosen + "\n";
     return known;
   }
-  /// One field of "  L3:0=0ff;1=0ff", as wide as it was, or of "8:0 rbps=max wbps=1": a device of which
-  /// nothing is limited is not listed. A device that is not listed may be named, a cache may not. False:
-  /// there is no such field, or the text is not one whole line where the kernel wants that.
+  /// One field of "  L3:0=0ff;1=0ff", as wide as it was. False: there is no such field, or the text is not
+  /// one whole line.
   static bool set_field(std::string& had, std::string_view text, char after_name, char between) {
-    const bool device = after_name == ' ';
-    if (!device && !text.ends_with('\n')) return false;
+    if (!text.ends_with('\n')) return false;
     text = text.substr(0, text.find('\n'));
     const std::string name(text.substr(0, text.find(after_name)));
     const std::string_view set = text.substr(name.size() + 1);
@@ -261,25 +261,19 @@ class SimKernel final : public KernelFiles {
     std::string value(set.substr(field.size()));
     std::istringstream lines(std::exchange(had, {}));
     bool found = false;
-    std::vector<std::string> all;
-    for (std::string line; std::getline(lines, line);) all.push_back(line);
-    if (device &&
-        std::none_of(all.begin(), all.end(), [&](const auto& l) { return l.starts_with(name + " "); }))
-      all.push_back(name + " rbps=max wbps=max riops=max wiops=max");
-    for (std::string& line : all) {
+    for (std::string line; std::getline(lines, line); had += line + "\n") {
       const auto start = line.find_first_not_of(' ');
-      if (line.compare(start, name.size() + 1, name + after_name) == 0)
-        for (auto at = line.find(field); at != std::string::npos; at = line.find(field, at + 1)) {
-          const char before = line[at - 1];
-          if (before != between && before != after_name) continue;
-          const auto from = at + field.size();
-          const auto width = std::min(line.find(between, from), line.size()) - from;
-          if (!device) value.insert(0, width - std::min(width, value.size()), '0');
-          line.replace(from, width, value);
-          found = true;
-          break;
-        }
-      if (!device || line != name + " rbps=max wbps=max riops=max wiops=max") had += line + "\n";
+      if (line.compare(start, name.size() + 1, name + after_name) != 0) continue;
+      for (auto at = line.find(field); at != std::string::npos; at = line.find(field, at + 1)) {
+        const char before = line[at - 1];
+        if (before != between && before != after_name) continue;
+        const auto from = at + field.size();
+        const auto width = std::min(line.find(between, from), line.size()) - from;
+        value.insert(0, width - std::min(width, value.size()), '0');
+        line.replace(from, width, value);
+        found = true;
+        break;
+      }
     }
     return found;
   }
@@ -306,6 +300,7 @@ class SimKernel final : public KernelFiles {
     path.remove_prefix(root_.cgroup.size());
     if (version_ == host::CgroupVersion::v1) path.remove_prefix(path.find('/') + 1);
     const auto slash = path.rfind('/');
+    if (slash == std::string_view::npos) return {std::string(), std::string(path)};  // the root's
     return {std::string(path.substr(0, slash)), std::string(path.substr(slash + 1))};
   }
 
@@ -390,7 +385,7 @@ class SimKernel final : public KernelFiles {
       return 0;
     }
     if (const auto other = g.files.find(knob); other != g.files.end()) {
-      if (knob == "io.max") return set_field(other->second, text, ' ', ' ') ? 0 : ENODEV;
+      if (SimBlockIo::is_file(knob)) return block_io.store(knob, other->second, text);
       const bool bytes = knob == "memory.min" || knob == "memory.low" || knob == "memory.high";
       const bool none = bytes && (text == "max" || text == "9223372036854775807");
       other->second = none    ? v2 ? "max" : "9223372036854771712"

@@ -91,7 +91,7 @@ TEST_CASE("A strategy sets lines by key, many keys of one file, texts, and a dev
   CHECK(rig.now(kBe) == "    MB:0=100;1=050\n    L3:0=000ff;1=0000f\n");
   CHECK(rig.now(kRoot) == "    MB:0=090;1=100\n    L3:0=fffff;1=fffff\n");
   CHECK(rig.io() ==
-        "8:16 rbps=max wbps=2048 riops=max wiops=max\n8:0 rbps=1048576 wbps=max riops=max wiops=100\n");
+        "8:0 rbps=1048576 wbps=max riops=max wiops=100\n8:16 rbps=max wbps=2048 riops=max wiops=max\n");
   CHECK(rig.now(kFeatures) == "NO_START_DEBIT HRTICK GENTLE\n");
   CHECK(rig.now(kPages) == "always madvise [never]\n");
   CHECK(rig.now(kDevice) == "htb");

@@ -85,6 +85,23 @@ std::optional<Case> case_of(const host::KnobRow& row, CgroupVersion version) {
       one.above = texts({"prio", "fq", "htb"});
       return one;
     case Knob::io_max: one.key = "8:0/rbps"; break;
+    case Knob::io_latency: one.key = "8:0/target"; break;
+    case Knob::io_weight:
+    case Knob::io_read_bps:
+    case Knob::io_write_bps:
+    case Knob::io_read_iops:
+    case Knob::io_write_iops: one.key = "8:0"; break;
+    case Knob::io_cost_qos:
+      one.key = "8:0";
+      one.had = "8:0 enable=0 ctrl=user rpct=10.50 rlat=9 wpct=20.00 wlat=9 min=50.00 max=150.00\n";
+      one.above = one.below =
+          texts({"enable=1 ctrl=user rpct=95 rlat=1", "enable=1 ctrl=auto", "enable=1 ctrl=user rlat=2"});
+      return one;
+    case Knob::io_cost_model:
+      one.key = "8:0";
+      one.had = "8:0 ctrl=user model=linear rbps=1 rseqiops=1 rrandiops=1 wbps=1 wseqiops=1 wrandiops=1\n";
+      one.above = one.below = texts({"ctrl=auto", "ctrl=user rbps=5", "ctrl=auto"});
+      return one;
     default: break;
   }
   if (one.file.empty() || (v2 && (row.knob == Knob::cpu_period || row.knob == Knob::cpuset_mems)))
@@ -105,8 +122,10 @@ std::optional<Case> case_of(const host::KnobRow& row, CgroupVersion version) {
     one.above.emplace_back(std::max(value, least));
     one.below.emplace_back(std::max(value, least));
   }
-  one.had = !one.key.empty() ? "8:16 rbps=max wbps=4096 riops=max wiops=max\n"
-            : row.maximum    ? std::to_string(least)
+  one.had = row.knob == Knob::io_max       ? "8:16 rbps=max wbps=4096 riops=max wiops=max\n"
+            : row.knob == Knob::io_latency ? "8:16 target=9\n"
+            : !one.key.empty()             ? "8:16 300\n"
+            : row.maximum                  ? std::to_string(least)
             : row.merge == host::KnobMerge::greatest || row.kind == host::KnobKind::setting ? "0"
             : v2                                                                            ? "max"
                  : "9223372036854771712";
