@@ -5,6 +5,26 @@ verb_package() {
   python3 packaging/package/package.py --koord=build/koord "$@"
 }
 
+# The last commit, built in another folder: the program and the packages are the same bytes. Without --cached nothing comes of
+# the compiler's cache.
+verb_reproducible() {
+  local away status=0 disable=1
+  if [[ ${1:-} == --cached ]]; then disable=; fi
+  [[ -z $(git status --porcelain) ]] || { say "reproducible: what is not committed would not be built twice"; return 1; }
+  verb_build
+  away=$(mktemp -d)
+  git clone -q . "$away/another/folder"
+  (
+    cd "$away/another/folder"
+    export CCACHE_BASEDIR=$PWD ${disable:+CCACHE_DISABLE=1}
+    packaging/dev package --out "$away/packages"
+  ) && packaging/dev package --out "$away/here" || status=1
+  cmp build/koord "$away/another/folder/build/koord" && diff -r "$away/here" "$away/packages" || status=1
+  rm -rf "$away"
+  ((status == 0)) || { say "reproducible: built elsewhere it is another"; return 1; }
+  say "reproducible: $(sha256sum build/koord)"
+}
+
 debian_root_path() { echo "${KOORD_DEBIAN_ROOT:-$KOORD_CACHE/debian/bookworm.tar}"; }
 
 # The smallest Debian 12 with systemd, from the archives that this machine's apt asks.

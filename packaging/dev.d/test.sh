@@ -202,9 +202,10 @@ tier_long() {
   run_check kube-assets kube-assets --long
   run_check docker-package docker
   # What looks at packages besides the tests.
-  install_missing lintian
+  install_missing lintian rpm rpmlint
   run_check debian-root debian-root
   run_meson_tests long build --suite long --num-processes 1
+  run_check reproducible reproducible
   run_check random bench scheduler_reference
   run_check attack-whole attack
   run_check fuzz fuzz 60

@@ -19,6 +19,8 @@ POSTRM = """#!/bin/sh
 set -e
 case "$1" in remove | purge) ;; *) exit 0 ;; esac
 {after_remove}if [ "$1" != purge ]; then exit 0; fi
+# What was written into it, credentials among it.
+rm -rf /etc/koord
 {purge}"""
 COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: koord

@@ -11,8 +11,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import deb  # noqa: E402
 import image  # noqa: E402
 import layout  # noqa: E402
+import rpm  # noqa: E402
 
-KINDS = {"deb": deb.build, "image": image.build}
+KINDS = {"deb": deb.build, "image": image.build, "rpm": rpm.build}
+NEEDS = {"rpm": rpm.missing}  # beyond what the build needs
 
 
 def default_version():
@@ -30,7 +32,7 @@ def default_epoch():
 
 def arguments(words):
     parser = argparse.ArgumentParser(prog="packaging/dev package", description="Packages of build/koord.")
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(KINDS)}; all of them where none is named")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(KINDS)}; those that this machine can make where none is named")
     parser.add_argument("--koord", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--out", default="build/packages", help="the folder that they are written to (build/packages)")
     parser.add_argument("--version", default=default_version(), help="the version of the package; the program's")
@@ -40,6 +42,8 @@ def arguments(words):
     for kind in given.kinds:
         if kind not in KINDS:
             parser.error(f"no kind \"{kind}\": there is {', '.join(KINDS)}")
+        if kind in NEEDS and NEEDS[kind]():
+            parser.error(NEEDS[kind]())
     return given
 
 
@@ -51,7 +55,7 @@ def main(words):
     with tempfile.TemporaryDirectory(prefix="koord-package.") as folder:
         program = os.path.join(folder, "koord")
         subprocess.run(["llvm-strip-16", "-s", "-o", program, given.koord], check=True)
-        for kind in given.kinds or KINDS:
+        for kind in given.kinds or [kind for kind in KINDS if not NEEDS.get(kind, lambda: None)()]:
             stage = layout.Stage(os.path.join(folder, kind), given.koord, program, epoch)
             path = KINDS[kind](stage, given.version, "amd64", given.out)
             print(f"package: {path}, {os.path.getsize(path)} bytes")

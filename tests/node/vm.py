@@ -154,6 +154,17 @@ class Disk:
                 "-device", "nvme,drive=disk,serial=koord"]
 
 
+class DiskOf(Disk):
+    """A disk, /dev/nvme0n1, that begins with what a file of this machine holds. What is written to it is lost."""
+
+    def __init__(self, path):
+        super().__init__(0, 0)
+        self.path = path
+
+    def options(self, folder):
+        return ["-drive", f"file={self.path},format=raw,if=none,id=disk,cache=unsafe,snapshot=on", "-device", "nvme,drive=disk,serial=koord"]
+
+
 def run(script, files, seconds=120, echo=True, disk=None):
     """Runs a shell script with files (name in the machine to path here), from the beginning again where the emulator
     stopped. Returns (exit status, output lines); the status is None if the machine did not come to an end in time."""
