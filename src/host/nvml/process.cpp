@@ -27,14 +27,12 @@ constexpr std::size_t kMostText = std::size_t{1} << 20;
 constexpr BreakerPolicy kPatience = {
     .failures = 3,
     .pauses = {.initial = std::chrono::seconds(10), .factor = 2, .cap = std::chrono::minutes(5)}};
-constexpr int kProgram = 3;  // the descriptor of it in the child
-#ifndef MFD_EXEC
-constexpr unsigned MFD_EXEC = 0x10;  // Linux 6.3; where vm.memfd_noexec asks for it
-#endif
+constexpr int kProgram = 3;                // the descriptor of it in the child
+constexpr unsigned kMayBeExecuted = 0x10;  // MFD_EXEC, Linux 6.3; where vm.memfd_noexec asks for it
 
 /// Its own program, sealed.
 Result<Fd> program() {
-  Fd fd(::memfd_create("koord-nvml", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC));
+  Fd fd(::memfd_create("koord-nvml", MFD_CLOEXEC | MFD_ALLOW_SEALING | kMayBeExecuted));
   if (!fd && errno == EINVAL) fd = Fd(::memfd_create("koord-nvml", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return errno_error(errno, "memfd_create");
   for (std::size_t done = 0; done < sizeof kNvmlProgram;) {

@@ -148,8 +148,9 @@ Verdict PodValidating::check(const AdmissionRequest& request,
                              const std::function<Verdict(std::string_view plugin, const Step&)>& run) {
   static const json::Value kNone;
   const json::Value& before = request.operation == Operation::update ? request.old_object : kNone;
-  Verdict verdict =
-      run("ClusterReservation", [&] { return refuse(check_reserved_annotations(request.object)); });
+  Verdict verdict = run("ClusterReservation", [&] {
+    return refuse(check_reserved_annotations(request.object, request.operation == Operation::create));
+  });
   if (verdict.allowed)
     verdict = run("ClusterColocationProfile", [&] {
       std::string wrong =

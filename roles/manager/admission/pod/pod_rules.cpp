@@ -9,6 +9,7 @@
 #include "admission/pod/device_names.hpp"
 #include "admission/raw/raw_object.hpp"
 #include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/devices.hpp"
 #include "koord/api/koordinator/reservation.hpp"
 #include "koord/api/rules/field_errors.hpp"
 #include "koord/api/rules/pod_requests.hpp"
@@ -106,8 +107,11 @@ bool names_lent_resources(const Value& pod) {
 
 }  // namespace
 
-std::string check_reserved_annotations(const Value& pod) {
+std::string check_reserved_annotations(const Value& pod, bool created) {
   FieldErrors errors;
+  if (created && annotation(pod, api::DeviceAllocations::kAnnotation))
+    forbid(errors, fmt::format("annotations.{}", api::DeviceAllocations::kAnnotation),
+           "only the scheduler says which devices a pod is given");
   for (const std::string_view name : kReservedAnnotations)
     if (annotation(pod, name))
       forbid(errors, fmt::format("annotations.{}", name), "cannot set in annotations");

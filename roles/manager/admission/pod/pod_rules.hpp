@@ -10,8 +10,8 @@ namespace koord::manager {
 // Each gives what is wrong in Kubernetes' words, or an empty text. The pods are such that check_pod finds
 // right.
 
-/// Annotations that only the scheduler sets.
-std::string check_reserved_annotations(const json::Value& pod);
+/// Annotations that only the scheduler sets. `created`: the pod is being created, when it has not set any.
+std::string check_reserved_annotations(const json::Value& pod, bool created);
 
 struct ClassRules {
   /// The label koordinator.sh/priority may change (gate ColocationProfileSkipValidatingPriority).

@@ -167,9 +167,18 @@ TEST_CASE("Devices: upstream's table and what it leaves out") {
 TEST_CASE("An annotation that only the scheduler sets is refused, whatever it says") {
   const json::Document pod =
       json::parse(R"({"metadata":{"annotations":{"scheduling.koordinator.sh/reserve-pod":""}}})").value();
-  CHECK(check_reserved_annotations(pod) ==
-        "annotations.scheduling.koordinator.sh/reserve-pod: Forbidden: cannot set in annotations");
-  CHECK(check_reserved_annotations(json::parse("{}").value()).empty());
+  for (const bool created : {true, false}) {
+    CHECK(check_reserved_annotations(pod, created) ==
+          "annotations.scheduling.koordinator.sh/reserve-pod: Forbidden: cannot set in annotations");
+    CHECK(check_reserved_annotations(json::parse("{}").value(), created).empty());
+  }
+  const json::Document given =
+      json::parse(R"({"metadata":{"annotations":{"scheduling.koordinator.sh/device-allocated":"{}"}}})")
+          .value();
+  CHECK(check_reserved_annotations(given, true) ==
+        "annotations.scheduling.koordinator.sh/device-allocated: Forbidden: only the scheduler says which "
+        "devices a pod is given");
+  CHECK(check_reserved_annotations(given, false).empty());  // the scheduler has said it
 }
 
 TEST_CASE("Names in descending order are read like any others") {
