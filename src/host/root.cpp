@@ -13,6 +13,7 @@ Root Root::daemon_set_mode() {
   root.sys_fs = "/host-sys-fs/";
   root.var_run = "/host-var-run/";
   root.run = "/host-run/";
+  root.var_lib = "/host-var-lib/";
   return root;
 }
 
@@ -26,6 +27,7 @@ Root Root::below(std::string_view folder) {
   root.proc = fmt::format("{}/proc/", base);
   root.var_run = fmt::format("{}/var/run/", base);
   root.run = fmt::format("{}/run/", base);
+  root.var_lib = fmt::format("{}/var/lib/", base);
   root.var_lib_kubelet = fmt::format("{}/var/lib/kubelet/", base);
   return root;
 }

@@ -16,12 +16,13 @@ struct Root {
   std::string var_run = "/var/run/";
   std::string run = "/run/";
   std::string var_lib_kubelet = "/var/lib/kubelet/";
+  std::string var_lib = "/var/lib/";  // what else is there of the host's: in a pod what is mounted of it
 
   /// The agent runs on the host itself (agent_mode=hostMode).
   static Root host_mode();
   /// The agent runs in a DaemonSet's pod, the host's folders mounted under /host-*.
   static Root daemon_set_mode();
-  /// Everything below one folder: sys/fs/cgroup, sys, proc, var/run, run, var/lib/kubelet.
+  /// Everything below one folder: sys/fs/cgroup, sys, proc, var/run, run, var/lib/kubelet, var/lib.
   static Root below(std::string_view folder);
 };
 

@@ -17,6 +17,7 @@
 #include "koord/host/file.hpp"
 #include "lifecycle/clean_up.hpp"
 #include "lifecycle/stand_by.hpp"
+#include "plugins/blkio/terms.hpp"
 #include "setup/gates.hpp"
 #include "setup/prediction.hpp"
 #include "setup/state_dirs.hpp"
@@ -331,6 +332,14 @@ Result<> Agent::set_up_kubernetes() {
   set_up_states();
   KOORD_CHECK(set_up_transports());
   set_up_topology_report();
+  if (context_.gates.enabled("BlkIOReconcile"))
+    claims_.emplace(
+        ClaimLookup::Parts{context_.clock, log_, *parts_.client, hub_}, &claims_of,
+        [this](std::shared_ptr<const ClaimVolumes> known) { states_->set_claims(std::move(known)); });
+  if (context_.gates.enabled("TerwayQoS"))
+    terway_ = std::make_unique<terway_qos::TerwayFiles>(
+        terway_qos::TerwayFiles::Parts{context_.clock, log_, context_.workers, hub_},
+        terway_qos::folder_of(parts_.place.root));
   devices_ = Devices::make(context_, log_, *parts_.client, parts_.place);
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   KOORD_TRY(prediction, read_prediction(context_.flags));
@@ -397,6 +406,8 @@ Task<Result<>> Agent::run() {
     tasks_.spawn("prediction", predictor_->run());
   }
   if (topology_reporter_) tasks_.spawn("topology report", topology_reporter_->run());
+  if (claims_) tasks_.spawn("claims", claims_->run());
+  if (terway_) tasks_.spawn("Terway's files", terway_->run());
   if (devices_)
     tasks_.spawn("devices", devices_->watch.run(context_.workers, context_.clock, devices_->interval));
   if (devices_ && devices_->reporter) tasks_.spawn("device report", devices_->reporter->run());
@@ -439,6 +450,8 @@ Task<Result<>> Agent::clean_up() {
     const bool force = context_.flags.get("cleanup") == kForce;
     KOORD_CO_CHECK(co_await cleaner.run(std::move(inventory), force));
   }
+  KOORD_CO_TRY(told, terway_qos::remove(terway_qos::folder_of(parts_.place.root)));
+  if (told) log_.info("Terway is told nothing more");
   if (lock_) KOORD_CO_CHECK(note_done(locked_, parts_.boot_id));
   co_return Result<>();
 }

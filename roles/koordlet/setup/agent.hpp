@@ -20,11 +20,13 @@
 #include "framework/serve/observer.hpp"
 #include "framework/serve/resource_gauges.hpp"
 #include "framework/standalone/standalone.hpp"
+#include "framework/states/claim_lookup.hpp"
 #include "framework/states/states.hpp"
 #include "framework/tick/tick_schedule.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/runtime/role.hpp"
 #include "lifecycle/health.hpp"
+#include "plugins/terway_qos/terway_files.hpp"
 #include "setup/devices.hpp"
 #include "setup/flags.hpp"
 #include "setup/transports.hpp"
@@ -109,6 +111,8 @@ class Agent final : public runtime::Role {
   std::optional<Predictor> predictor_;
   std::optional<Reporter> reporter_;
   std::optional<TopologyReporter> topology_reporter_;
+  std::optional<ClaimLookup> claims_;  // with the gate BlkIOReconcile
+  std::unique_ptr<terway_qos::TerwayFiles> terway_;
   std::unique_ptr<Devices> devices_;        // null: none are looked for
   std::unique_ptr<Transports> transports_;  // null: without Kubernetes, or cleaning up
   std::string checkpoint_;                  // the file; empty: none

@@ -17,6 +17,7 @@ constexpr std::array kMine = {
     // may run commands in every pod of the cluster.
     Right{"", "nodes/configz", "get"},
     Right{"", "nodes/pods", "get"},
+    Right{"", "persistentvolumeclaims", "get", "", "", "BlkIOReconcile"},
     Right{"", "pods/eviction", "create", "", "", "only-evict-by-api"},
     Right{kSlo, "nodemetrics", "get list watch"},
     Right{kSlo, "nodemetrics/status", "update"},

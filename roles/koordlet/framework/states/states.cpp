@@ -235,6 +235,7 @@ void States::publish() {
   next.own_cpus = own_cpus_;
   next.kubelet = config_;
   next.host_applications = applications_;
+  next.claims = claims_;
   next.be_roots = {host::kubepods_folder(driver_, host::KubeQos::besteffort, kubelet_root_)};
   next.slo = slo_;
   next.slo_known = api_synced_;
@@ -243,10 +244,15 @@ void States::publish() {
   const Inventory& now = *parts_.hub.current();
   if (now.generation > 0 && now.driver == next.driver && now.kubelet_root == next.kubelet_root &&
       now.node == next.node && now.all_pods == next.all_pods && now.own_cpus == next.own_cpus &&
-      now.kubelet == next.kubelet && now.slo == next.slo && now.slo_known == next.slo_known &&
+      now.kubelet == next.kubelet && now.claims == next.claims && now.slo == next.slo && now.slo_known == next.slo_known &&
       now.pods_known == next.pods_known)
     return;
   parts_.hub.publish(std::move(next));
+}
+
+void States::set_claims(std::shared_ptr<const ClaimVolumes> claims) {
+  claims_ = std::move(claims);
+  publish();
 }
 
 void States::detect_driver() {

@@ -66,6 +66,9 @@ class States {
   /// Which containers run, by the runtime's word, for as long as the kubelet does not tell.
   Task<Result<>> follow_runtime(ContainerLister& runtime);
 
+  /// What is known of claims from now on.
+  void set_claims(std::shared_ptr<const ClaimVolumes> claims);
+
   /// Waits until node, NodeSLO and pods have been heard of.
   Task<Result<>> wait_known();
   std::vector<SourceStatus> sources() const;
@@ -117,6 +120,7 @@ class States {
   std::vector<HostApplication> applications_;
   std::vector<std::shared_ptr<const PodInfo>> pods_, all_pods_;
   OwnCpus own_cpus_;
+  std::shared_ptr<const ClaimVolumes> claims_;
   std::shared_ptr<const KubeletConfig> config_;  // null: it is not known
   bool pods_known_ = false, node_known_ = false, api_synced_ = false;
   std::size_t pods_hash_ = 0;

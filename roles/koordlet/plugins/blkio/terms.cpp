@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "framework/model/inventory.hpp"
 #include "framework/objects/annotations.hpp"
 #include "koord/api/types/core_v1/volume.hpp"
 #include "plugins/blkio/limits.hpp"
@@ -41,6 +42,15 @@ void read_block_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::str
     if (block.said.type == blkio::kPodVolume) find_volume(pod, block);
   }
   terms.put(std::shared_ptr<const PodBlocks>(std::move(blocks)));
+}
+
+ClaimKeys claims_of(const Inventory& inventory) {
+  ClaimKeys claims;
+  for (const auto& pod : inventory.pods)
+    if (const PodBlocks* const blocks = pod->terms.find<PodBlocks>())
+      for (const PodBlock& block : blocks->blocks)
+        if (!block.claim.empty()) claims.emplace(pod->ns, block.claim);
+  return claims;
 }
 
 }  // namespace koord::koordlet

@@ -4,10 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "framework/model/claim_volumes.hpp"
 #include "framework/model/pod_terms.hpp"
 #include "koord/api/koordinator/pod_io.hpp"
 
 namespace koord::koordlet {
+
+struct Inventory;
 
 /// Limits of what a block names, and where that is found.
 struct PodBlock {
@@ -22,5 +25,8 @@ struct PodBlocks {
 
 /// Puts PodBlocks among the terms.
 void read_block_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::string>& warnings);
+
+/// Claims whose volumes the limits of pods are for.
+ClaimKeys claims_of(const Inventory& inventory);
 
 }  // namespace koord::koordlet

@@ -1,0 +1,78 @@
+// Asking for claims: see claim_lookup.hpp.
+#include "framework/states/claim_lookup.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "koord/api/types/core_v1/persistent_volume_claim.hpp"
+#include "koord/async/timer.hpp"
+#include "koord/kube/client.hpp"
+
+namespace koord::koordlet {
+namespace {
+
+constexpr nanoseconds kAgain = std::chrono::seconds(30);
+/// Between two questions: a node's first pods are many at once.
+constexpr nanoseconds kPause = std::chrono::milliseconds(100);
+
+}  // namespace
+
+void ClaimBook::want(ClaimKeys wanted) {
+  wanted_ = std::move(wanted);
+  std::erase_if(known_.volumes, [this](const auto& one) { return !wanted_.contains(one.first); });
+  std::erase_if(again_, [this](const auto& one) { return !wanted_.contains(one.first); });
+}
+
+const ClaimKeys::value_type* ClaimBook::due(MonoTime now) const {
+  for (const auto& claim : wanted_) {
+    const auto it = known_.volumes.find(claim);
+    if (it == known_.volumes.end()) return &claim;
+    const auto again = again_.find(claim);
+    if (it->second.empty() && (again == again_.end() || now >= again->second)) return &claim;
+  }
+  return nullptr;
+}
+
+void ClaimBook::note(const ClaimKeys::value_type& claim, std::string volume, MonoTime now) {
+  if (!wanted_.contains(claim)) return;
+  again_[claim] = now + kAgain;
+  known_.volumes[claim] = std::move(volume);
+}
+
+ClaimLookup::ClaimLookup(Parts parts, Wanted wanted, Publish publish)
+    : parts_(parts), wanted_(std::move(wanted)), publish_(std::move(publish)) {
+  parts_.hub.listen([this](const std::shared_ptr<const Inventory>&) { changed_.set(); });
+}
+
+Task<Result<>> ClaimLookup::ask() {
+  book_.want(wanted_(*parts_.hub.current()));
+  while (const auto* const due = book_.due(parts_.clock.mono())) {
+    const ClaimKeys::value_type claim = *due;
+    auto found = co_await parts_.client.get<api::PersistentVolumeClaim>({claim.first, claim.second});
+    if (!found && found.error().code() == Code::cancelled) co_return found.error();
+    std::string wrong = found ? std::string() : std::string(found.error().message());
+    if (!wrong.empty() && wrong != told_)
+      parts_.log.warn("which volume a claim has is not known: it is asked for again",
+                      kv("claim", fmt::format("{}/{}", claim.first, claim.second)), kv("error", wrong));
+    told_ = std::move(wrong);
+    book_.note(claim, found ? found->spec.volume_name.str() : std::string(), parts_.clock.mono());
+    KOORD_CO_CHECK(co_await sleep(parts_.clock, kPause));
+  }
+  const auto& now = parts_.hub.current()->claims;
+  if (now == nullptr ? !book_.known().volumes.empty() : *now != book_.known())
+    publish_(std::make_shared<const ClaimVolumes>(book_.known()));
+  co_return Result<>();
+}
+
+Task<Result<>> ClaimLookup::run() {
+  for (;;) {
+    changed_.reset();
+    KOORD_CO_CHECK(co_await ask());
+    Task<Result<>> woken = changed_.wait();
+    const Result<> waited = co_await with_timeout(parts_.clock, kAgain, std::move(woken));
+    if (!waited && waited.error().code() != Code::timeout) co_return waited;
+  }
+}
+
+}  // namespace koord::koordlet
