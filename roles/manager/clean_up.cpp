@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "koord/api/types/coordination_v1/lease.hpp"
 #include "koord/api/types/core_v1/config_map.hpp"
 #include "koord/api/types/core_v1/secret.hpp"
+#include "koord/api/types/scheduling_v1alpha1/device.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/async/event.hpp"
@@ -145,6 +147,20 @@ class Cleaner {
       else
         co_await zones(*topology);
     }
+  }
+
+  /// Those that node agents made, which are their nodes' own.
+  Task<> devices() {
+    auto all = co_await client_.list_pages<api::Device>({});
+    if (!all) {
+      note("Device", std::move(all).error());
+      co_return;
+    }
+    for (const auto& device : all->items)
+      if (std::ranges::any_of(device->metadata.owner_references, [&](const api::OwnerReference& owner) {
+            return owner.kind == "Node" && owner.name == device->metadata.name;
+          }))
+        co_await remove<api::Device>({}, device->metadata.name);
   }
 
   std::size_t done() const { return done_; }
@@ -275,6 +291,7 @@ Task<Result<>> clean_up(kube::Client& client, Clock& clock, Logger log, CleanUpP
       webhooks.validating, webhook_entries(handlers(), WebhookType::validate, webhooks));
   co_await cleaner.nodes();
   co_await cleaner.topologies();
+  co_await cleaner.devices();
   co_await cleaner.remove_all<api::NodeSlo>();
   co_await cleaner.remove_all<api::NodeMetric>();
   co_await cleaner.remove<api::Secret>(webhooks.ns, webhooks.secret);

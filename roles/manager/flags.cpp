@@ -69,7 +69,7 @@ constexpr std::array kConfigFlags = {
          "The ConfigMap with the strategies of nodes.", 0, kConfig},
     Flag{"cleanup", FlagType::boolean, "false",
          "Take from the cluster what managers have written (lent resources, annotations, agents' "
-         "topologies, NodeSLOs, NodeMetrics, webhooks, their Secret, the lease), and end.",
+         "topologies and Devices, NodeSLOs, NodeMetrics, webhooks, their Secret, the lease), and end.",
          0, kConfig},
     Flag{"controllers", FlagType::list, "nodemetric,noderesource,nodeslo,quotaprofile,colocationprofile",
          "Which controllers run: names, \"*\" for all, \"-NAME\" for all but that.", 0, kConfig},

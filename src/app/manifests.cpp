@@ -41,8 +41,9 @@ class Printer {
     set(granted, "rules", std::move(rules), arena);
     print(granted);
 
-    Value bound = object(version_, ns.empty() ? "ClusterRoleBinding" : "RoleBinding",
-                         needed_by.empty() ? fmt::format("{}-rolebinding", role.account) : name, ns, arena);
+    // Not "-rolebinding": Koordinator's of the scheduler leads to another role, which no binding ever
+    // changes.
+    Value bound = object(version_, ns.empty() ? "ClusterRoleBinding" : "RoleBinding", name, ns, arena);
     Value& reference = object_at(bound, "roleRef", arena);
     set_text(reference, "apiGroup", kGroup, arena);
     set_text(reference, "kind", kind, arena);

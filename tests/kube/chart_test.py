@@ -5,6 +5,7 @@ taken away leaves what users made, and nothing else."""
 import atexit
 import concurrent.futures
 import contextlib
+import glob
 import http.client
 import json
 import os
@@ -35,8 +36,12 @@ PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
 GATES = os.path.join(helm.CHART, "files", "gates")
 AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
+# A folder with Koordinator's own chart, to change its release into this one.
+ORIGINAL = os.environ.get("KOORDINATOR_CHART")
 # Which value switches on what needs rights.
-SWITCH = {"koord-manager": "featureGates", "koord-scheduler": "scheduler.featureGates", "koord-descheduler": "descheduler.featureGates"}
+SWITCH = {"koordlet": "koordlet.features", "koord-manager": "featureGates", "koord-scheduler": "scheduler.featureGates",
+          "koord-descheduler": "descheduler.featureGates"}
+ON = ("Accelerators", "enable-network-topology-manager")  # by the values' defaults, which are Koordinator's
 FLAGS = {"only-evict-by-api": ("koordlet.onlyEvictByApi", True), "enable-network-topology-manager": ("scheduler.networkTopology", True)}
 
 
@@ -208,12 +213,20 @@ class Chart(unittest.TestCase):
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(said, done.stderr)
 
+    def test_2_an_archive_holds_what_the_links_lead_to(self):
+        self.helm.run("lint", "--strict", helm.CHART)
+        self.helm.run("package", helm.CHART, "--destination", self.folder)
+        archive, = glob.glob(os.path.join(self.folder, "koordinator-*.tgz"))
+        done = self.helm.run("template", helm.RELEASE, archive)
+        self.assertEqual(helm.documents(done.stdout), self.helm.objects({}))
+        self.assertEqual(done.stderr, "")
+
     def test_3_rights_are_those_of_the_roles_tables(self):
         """By default those of `koord manifests roles`; of a gate, when it is on, those of `koord manifests GATE`."""
-        plain = {"scheduler.networkTopology": False}
+        plain = {"scheduler.networkTopology": False, "koordlet.features": "BECPUEvict=true"}
         roles = set(koord_manifests("roles"))
         self.assertEqual(rights_of(self.helm.objects(plain)), roles)
-        self.assertEqual(rights_of(self.helm.objects({})), roles | set(koord_manifests("enable-network-topology-manager")))
+        self.assertEqual(rights_of(self.helm.objects({})), roles.union(*map(koord_manifests, ON)))
         self.assertLessEqual(set(koord_manifests("webhooks")), set(self.helm.objects({})))
         mine = {}
         for file in sorted(os.listdir(GATES)):
@@ -291,7 +304,7 @@ class Chart(unittest.TestCase):
             "GET", f"{HOOKS}/{kind}webhookconfigurations/koordinator-{kind}-webhook-configuration").get("webhooks", [])]
 
     def upgrade(self, **values):
-        self.helm.run("upgrade", helm.RELEASE, helm.CHART, *self.helm.sets({path.replace("__", "."): value for path, value in values.items()}))
+        self.helm.run("upgrade", helm.RELEASE, helm.CHART, "--reuse-values", *self.helm.sets({path.replace("__", "."): value for path, value in values.items()}))
 
     def run_roles(self):
         manager = self.play_manager()
@@ -361,7 +374,8 @@ class Chart(unittest.TestCase):
         self.request("POST", "/api/v1/namespaces/theirs/configmaps", {"metadata": {"name": "own"}, "data": {"a": "b"}})
         wait_for("what each namespace has", lambda: {("/api/v1", "serviceaccounts", ns, "default") for ns in ("theirs", "default", "values", "elsewhere")} <= self.objects())
         before = self.objects()
-        said = self.helm.run("install", helm.RELEASE, helm.CHART).stdout
+        soon = {"sloControllerConfig": {"colocation-config": json.dumps({"enable": True, "metricReportIntervalSeconds": 1})}}
+        said = self.helm.run("install", helm.RELEASE, helm.CHART, *self.helm.sets(soon)).stdout
         self.assertIn(f"koord is installed in {NS}.", said)
         self.assertNotIn("no effect", said)
         self.request("POST", PROFILES, {"apiVersion": "config.koordinator.sh/v1alpha1", "kind": "ClusterColocationProfile", "metadata": {"name": "users"},
@@ -391,6 +405,37 @@ class Chart(unittest.TestCase):
         names = {helm.named(text)[1:] for text in self.helm.objects({"koordlet.cleanUp": True})}
         self.assertIn(("DaemonSet", NS, "koordlet-cleanup"), names)
         self.assertNotIn(("DaemonSet", NS, "koordlet"), names)
+
+    @unittest.skipUnless(ORIGINAL, "KOORDINATOR_CHART names no folder with Koordinator's chart")
+    def test_5_koordinators_release_becomes_this_one(self):
+        """With what users made; what this chart does not have stays where it was said to."""
+        crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        theirs = ("recommendations.analysis.koordinator.sh", "scheduleexplanations.scheduling.koordinator.sh")
+        self.helm.run("install", helm.RELEASE, ORIGINAL)
+        self.addCleanup(self.helm.run, "uninstall", "--no-hooks", helm.RELEASE)
+        uid = self.request("GET", f"/apis/apps/v1/namespaces/{NS}/deployments/koord-manager")["metadata"]["uid"]
+        self.assertEqual({entry["timeoutSeconds"] for entry in self.entries()}, {30})
+        for name in theirs:
+            self.request("PATCH", f"{crds}/{name}", {"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}})
+            self.addCleanup(self.request, "DELETE", f"{crds}/{name}")
+        with open(os.path.join(ORIGINAL, "values.yaml"), encoding="utf-8") as file:
+            self.assertIn("imageRepositoryHost:", file.read())
+        self.helm.run("upgrade", helm.RELEASE, helm.CHART, "-f", os.path.join(ORIGINAL, "values.yaml"))
+        manager = self.request("GET", f"/apis/apps/v1/namespaces/{NS}/deployments/koord-manager")
+        self.assertEqual(manager["metadata"]["uid"], uid)
+        container, = manager["spec"]["template"]["spec"]["containers"]
+        self.assertEqual(container["command"], ["/koord"])
+        self.assertEqual(self.entries(), [])
+        for name in theirs:
+            self.assertEqual(self.refusal("GET", f"{crds}/{name}"), 0)
+        self.assertEqual(self.refusal("GET", f"{PROFILES}/users"), 0)
+
+    def test_6_the_agents_pod_sees_of_its_host_what_that_of_the_manifests_does(self):
+        agent, = [text for text in self.helm.objects({}) if helm.named(text)[1:] == ("DaemonSet", NS, "koordlet")]
+        with open(os.path.join(helm.CHART, "files", "manifests", "42-koordlet.yaml"), encoding="utf-8") as file:
+            mounts = [line.strip() for line in file if "mountPath:" in line]
+        self.assertGreater(len(mounts), 5)
+        self.assertEqual([line for line in mounts if line not in agent], [])
 
     def test_6_the_kustomize_base_is_all_of_the_files(self):
         packaging = os.path.join(helm.CHART, "..")

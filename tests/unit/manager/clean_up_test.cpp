@@ -182,7 +182,7 @@ TEST_CASE("Zones and configurations that somebody writes at the same time are re
   test::FakeTransport server(loop.clock);
   kube::Client api(server, loop.clock, {.max_retries = 0});
   CapturedLog captured;
-  int conflicts = 2, patched = 0, put = 0, removed = 0, agents = 0;
+  int conflicts = 2, patched = 0, put = 0, removed = 0, agents = 0, gone_devices = 0;
   api::NodeResourceTopology of_agent = topology(true);
   of_agent.metadata.name = "agents";
   of_agent.metadata.labels["app.kubernetes.io/managed-by"] = "Koordinator";
@@ -205,6 +205,13 @@ TEST_CASE("Zones and configurations that somebody writes at the same time are re
     }
     if (method == "PATCH" && zones)
       patched += request.body.find(R"("resourceVersion":"7")") != std::string::npos ? 1 : 0;
+    const bool devices = target.find("/devices") != std::string_view::npos;
+    if (method == "GET" && devices)
+      return net::Response::json(
+          200, R"({"items":[{"metadata":{"name":"users"}},{"metadata":{"name":"other",)"
+               R"("ownerReferences":[{"kind":"Node","name":"n"}]}},{"metadata":{"name":"n",)"
+               R"("ownerReferences":[{"kind":"Node","name":"n"}]}}]})");
+    if (method == "DELETE" && devices) gone_devices += target.ends_with("/n") ? 1 : 100;
     if (method == "PUT" && mutating) ++put;
     if (method == "DELETE" && zones) agents += target.ends_with("/agents") ? 1 : 100;
     if (method == "DELETE" && target.find("validatingwebhook") != std::string_view::npos)
@@ -225,6 +232,7 @@ TEST_CASE("Zones and configurations that somebody writes at the same time are re
   CHECK(conflicts == 0);
   CHECK(patched == 1);
   CHECK(agents == 1);
+  CHECK(gone_devices == 1);
   CHECK(put == 1);
   CHECK(removed == 1);
 }
