@@ -36,6 +36,8 @@ WITH_KUBERNETES = (
     ("Environment=agent_mode=hostMode\n",
      "Environment=agent_mode=hostMode NODE_NAME=%H\nEnvironmentFile=-/etc/koord/flags.env\n"),
     ("--standalone-config=/etc/koord/standalone.yaml --addr", "--kubeconfig=/etc/koord/koordlet.kubeconfig $KOORDLET_FLAGS --addr"),
+    ("StateDirectory=koord\n", "StateDirectory=koord\n# Where it says to a proxy before the container runtime that it is there.\n"
+     "ConfigurationDirectory=runtime/hookserver.d\n"),
     ("--standalone-config=FILE --cleanup", "--kubeconfig=FILE --cleanup"),
     ("--standalone-config=/etc/koord/standalone.yaml --cleanup", "--kubeconfig=/etc/koord/koordlet.kubeconfig --cleanup"),
 )

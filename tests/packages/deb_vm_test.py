@@ -63,7 +63,7 @@ kill $watcher
 echo "see what=upgraded limit=$(limit) let_go=$(grep -c max /tmp/limits) looks=$(wc -l </tmp/limits) restarts=$(ctl show -p NRestarts --value koord-koordlet)" \\
   "freed=$(in_ journalctl -u koord-koordlet | grep -c 'on this host is held back by koord') program=$(readlink /proc/$(pidof koord)/exe | tr ' ' '_') version=$(in_ dpkg-query -W -f '${Version}' koord)"
 ctl start koord-scheduler 2>/dev/null; echo "see what=without running=$(ctl is-active koord-scheduler)"
-for role in scheduler manager descheduler; do
+for role in scheduler manager descheduler koordlet; do
   printf 'apiVersion: v1\\nkind: Config\\nclusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]\\n' >/new/etc/koord/$role.kubeconfig
   printf 'contexts: [{name: c, context: {cluster: c, user: u}}]\\ncurrent-context: c\\nusers: [{name: u, user: {}}]\\n' >>/new/etc/koord/$role.kubeconfig
 done
@@ -77,6 +77,17 @@ for role in scheduler manager descheduler runtime-proxy device-daemon; do
     "caps=$(nsenter -t $first -m -p -r sed -n 's/^CapBnd:.//p' /proc/$pid/status)"
   ctl stop koord-$role
 done
+# The agent with Kubernetes takes the place of the one without, which sets free; then back.
+ctl start --no-block koord-koordlet-kubernetes
+until_ 30 '[ $(limit) = max ] && ! ctl is-active -q koord-koordlet && [ $(ctl show -p MainPID --value koord-koordlet-kubernetes) != 0 ]'
+sleep 5
+pid=$(ctl show -p MainPID --value koord-koordlet-kubernetes)
+echo "see what=kubernetes active=$(ctl is-active koord-koordlet-kubernetes) restarts=$(ctl show -p NRestarts --value koord-koordlet-kubernetes)" \\
+  "node=$(nsenter -t $first -m -p -r cat /proc/$pid/environ | tr '\\0' '\\n' | sed -n 's/^NODE_NAME=//p') told=$(ls /new/etc/runtime/hookserver.d | grep -c koordlet.json)"
+in_ journalctl --no-pager -u koord-koordlet-kubernetes | tail -n 12
+ctl start koord-koordlet
+until_ 60 '[ $(limit) != max ] && [ $(ctl is-active koord-koordlet-kubernetes) = inactive ]'
+echo "see what=back limit=$(limit) other=$(ctl is-active koord-koordlet-kubernetes)"
 ctl enable -q koord-koordlet
 apt remove koord
 echo "see what=removed limit=$(limit) processes=$(pidof koord | wc -w) links=$(ls /new/etc/systemd/system/multi-user.target.wants | grep -c koord)"
@@ -122,6 +133,9 @@ def main():
         assert (row["active"], row["restarts"], row["user"]) == ("active", "0", user), row
         if role != "device-daemon":
             assert int(row["caps"], 16) == 0 and row["seccomp"] == "2", f"it is not kept in: {row}"
+    row = seen["kubernetes"]
+    assert row["active"] in ("active", "activating") and (row["restarts"], row["node"], row["told"]) == ("0", "vm", "1"), row
+    assert seen["back"]["limit"] != "max" and seen["back"]["other"] == "inactive", seen["back"]
     assert (seen["removed"]["limit"], seen["removed"]["processes"], seen["removed"]["links"]) == ("max", "0", "0"), seen["removed"]
     assert (seen["purged"]["user"], seen["purged"]["run"]) == ("0", "0"), seen["purged"]
     assert not [line for line in lines if line.startswith("left ")], "a purge leaves files"
