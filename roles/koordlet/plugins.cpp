@@ -6,6 +6,7 @@ namespace koord::koordlet {
 extern const StrategyEntry kBatchResource;
 extern const StrategyEntry kColdPageScans;
 extern const StrategyEntry kBlkIo;
+extern const StrategyEntry kCoreSched;
 extern const StrategyEntry kCpuBlame;
 extern const StrategyEntry kCpuBurst;
 extern const StrategyEntry kCpuEvict;
@@ -22,9 +23,9 @@ extern const StrategyEntry kSystemConfig;
 
 StrategyTable strategy_table() {
   static constexpr const StrategyEntry* kTable[] = {
-      &kCpuBlame,     &kCpuSuppress,   &kCpuBurst,        &kCpuEvict,         &kMemoryEvict,   &kMemoryQos,
-      &kSystemConfig, &kBatchResource, &kCpusetAllocator, &kCpuNormalization, &kGroupIdentity, &kOomScoreAdj,
-      &kBlkIo,        &kColdPageScans, &kGpuEnvInject,    &kRdmaDeviceInject,
+      &kCpuBlame,     &kCpuSuppress,   &kCpuBurst,        &kCpuEvict,         &kMemoryEvict,      &kMemoryQos,
+      &kSystemConfig, &kBatchResource, &kCpusetAllocator, &kCpuNormalization, &kGroupIdentity,    &kCoreSched,
+      &kOomScoreAdj,  &kBlkIo,         &kColdPageScans,   &kGpuEnvInject,     &kRdmaDeviceInject,
   };
   return kTable;
 }

@@ -1,14 +1,18 @@
-// The file of scores: taken over whole or not at all; what was taken over is given back to nobody but the
-// processes that it names, and is saved and read again.
+// The files of scores and of cookies: taken over whole or not at all; what was taken over is given back to
+// nobody but the processes that it names, and is saved and read again.
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "framework/action/cookie_book.hpp"
 #include "framework/action/process_book.hpp"
 #include "scratch_folder.hpp"
 
@@ -36,6 +40,8 @@ class OneProcess final : public ProcessFiles {
     process.value = score;
     return {};
   }
+  Result<> available(const ProcessKind&) override { return {}; }
+  Result<> bear(const std::function<void(CookieBearer&)>&) override { return {}; }  // nobody takes it away
   Process process{.pid = 12, .start = 0xfeedfacecafe, .parent = 7, .value = -5};
 };
 
@@ -61,5 +67,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ProcessBook next(kOomScoreAdjKind, place, processes);
   check(next.load().has_value() && !next.empty());
   check(next.pass({}).containers.empty() && next.empty());
+
+  kFolder.write("cookies", whole ? std::string(text) : fmt::format("koord-cookies 1 boot\n{}", text));
+  processes.process.value = 7;
+  CookieBook cookies(kCoreCookieKind, {.path = kFolder / "cookies", .boot_id = "boot"}, processes);
+  check(cookies.load().has_value() || cookies.empty());
+  check(cookies.pass({}).containers.empty() && cookies.empty());
   return 0;
 }

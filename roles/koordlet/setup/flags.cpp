@@ -210,8 +210,8 @@ constexpr std::array<Flag, 17> kHookFlags = {{
      "PreUpdateContainerResources, ...",
      0, kRuntime},
     {"runtime-hooks-reconcile-interval", FlagType::duration, "10s",
-     "How often containers are looked through for new processes (OOMScoreAdj), each second at most. Other "
-     "values are set when pods, node or NodeSLO change.",
+     "How often containers are looked through for new processes (OOMScoreAdj, CoreSched), each second at most. "
+     "Other values are set when pods, node or NodeSLO change.",
      0, kQos},
     {"disable-unset-cpu-quota", FlagType::boolean, "false",
      "Leave the quotas of pods that have CPUs of their own as the kubelet sets them.", 0, kQos},

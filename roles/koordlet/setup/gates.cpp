@@ -69,7 +69,10 @@ constexpr std::array kGates = {
     gate_off("GPUEnvInject", "Show containers the GPUs that the scheduler gave to their pod, and no others."),
     gate_off("RDMADeviceInject", "Give containers the RDMA devices that the scheduler gave to their pod."),
     gate_off("CPUNormalization", "Set smaller quotas where the node says that its CPUs are faster."),
-    gate_off("CoreSched"),
+    gate_off(
+        "CoreSched",
+        "Have only processes that belong together run on the threads of a core at a time (core scheduling; "
+        "where the NodeSLO's cpuPolicy is coreSched)."),
     gate_off("TerwayQoS",
              "Tell Terway's agent on the host of the network's rates and of pods (and NodeSLO says so)."),
     gate_off("TCNetworkQoS"),

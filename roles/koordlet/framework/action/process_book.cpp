@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -111,8 +112,10 @@ ProcessBook::Outcome ProcessBook::pass(std::span<const ProcessSetting> settings)
   outcome.containers.resize(settings.size());
   Rows next;
   std::vector<Change> changes;
-  for (std::size_t i = 0; i < settings.size(); ++i)
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    outcome.containers[i].value = settings[i].value;
     look(settings[i], i, next, changes, outcome.containers[i]);
+  }
   std::vector<std::pair<Process, Row>> unwanted;
   for (const auto& [pid, row] : rows_) {
     if (const auto it = next.find(pid); it != next.end() && it->second.start == row.start) continue;

@@ -4,48 +4,28 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "framework/action/process_kind.hpp"
 #include "framework/action/processes.hpp"
+#include "framework/action/setting_book.hpp"
 #include "framework/keep/boot_file.hpp"
-#include "framework/plan/action.hpp"
 #include "koord/base/result.hpp"
 
 namespace koord::koordlet {
 
-/// Used by one thread at a time; it blocks for as long as the files take.
-class ProcessBook {
+class ProcessBook final : public SettingBook {
  public:
-  struct Outcome {
-    struct Container {
-      std::size_t set = 0;           // processes that have got it now,
-      std::size_t have = 0;          // and those that had it
-      std::optional<Error> refused;  // why not all of them have it
-    };
-    struct Returned {
-      std::string group;
-      std::size_t processes = 0;
-    };
-    std::vector<Container> containers;  // as they were named
-    std::vector<Returned> returned;     // processes that have again what they had
-    std::optional<Error> not_returned;  // tried again with the next pass
-    std::optional<Error> not_saved;
-  };
-
   /// `kind` and `files` outlive it.
   ProcessBook(const ProcessKind& kind, BootFile::Place place, ProcessFiles& files);
 
-  /// What an earlier agent of this boot has set. After an error nothing was taken over.
-  Result<> load();
-  /// Sets what is wanted of the processes that are in the groups now, and gives back what is not wanted any
-  /// more: where the same process lives and has what was set. Who was forked with its parent's
-  /// value gets back what its parent had. Each is written down before it is done.
-  Outcome pass(std::span<const ProcessSetting> settings);
-  bool empty() const { return rows_.empty(); }
+  Result<> load() override;
+  /// Gives back what is not wanted any more where the same process lives and has what was set. Who was forked
+  /// with its parent's value gets back what its parent had.
+  Outcome pass(std::span<const ProcessSetting> settings) override;
+  bool empty() const override { return rows_.empty(); }
 
  private:
   struct Row {

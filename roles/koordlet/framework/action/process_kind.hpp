@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "framework/keep/boot_file.hpp"
 #include "koord/base/metrics.hpp"
@@ -12,6 +13,7 @@
 namespace koord::koordlet {
 
 class ProcessFolder;
+struct ProcessSetting;  // framework/plan/action.hpp
 
 /// Rows are static, and so are their texts.
 struct ProcessKind {
@@ -28,6 +30,16 @@ struct ProcessKind {
   BootFile::Kind book;
   /// The value by "pod_name", "pod_namespace", "pod_uid" and "container_name"; null: it is not shown.
   const metrics::Metric* gauge = nullptr;
+  /// Instead: the gauge is 1, and its labels are these.
+  std::vector<std::string> (*labels)(const ProcessSetting& setting, std::int64_t value) = nullptr;
+  /// How often containers of a name were looked at, by that and "status" (succeeded, failed); null: not
+  /// counted.
+  const metrics::Metric* passes = nullptr;
+  /// The kernel makes the value, and processes of one name have the same: ProcessSetting::shared counts, not
+  /// its value. There is no `write`: a CookieBearer gives it.
+  bool shared = false;
+  /// Whether this machine has it; null: all have.
+  Result<> (*available)() = nullptr;
   /// Of a process that is held; it may have ended, which is Code::not_found.
   Result<std::int64_t> (*read)(const ProcessFolder& process) = nullptr;
   Result<> (*write)(const ProcessFolder& process, std::int64_t value) = nullptr;
@@ -35,6 +47,13 @@ struct ProcessKind {
 
 /// Whom the kernel kills first where memory is short.
 extern const ProcessKind kOomScoreAdjKind;
+
+/// Who may run beside whom on the threads of a core.
+extern const ProcessKind kCoreCookieKind;
+/// What it reads of a process that the agent may not ask.
+inline constexpr std::int64_t kHiddenCookie = -1;
+/// What a name is called where people see it: "group/NAME" and "pod/UID" without their first part.
+std::string_view shown_name(std::string_view shared);
 
 /// Of all kinds.
 extern const metrics::Table kProcessMetrics;

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <memory>
 
+#include "framework/action/cookie_book.hpp"
+#include "framework/action/process_book.hpp"
 #include "framework/audit/auditor.hpp"
 
 namespace koord::koordlet {
@@ -15,6 +17,7 @@ namespace {
 
 constexpr nanoseconds kLogAgain = std::chrono::minutes(5);
 constexpr int kAuditVerbosity = 3;
+constexpr std::string_view kSucceeded = "succeeded", kFailed = "failed";
 
 }  // namespace
 
@@ -22,12 +25,16 @@ ProcessSettings::ProcessSettings(const ProcessKind& kind, Options options, Proce
                                  Clock& clock, Logger log, metrics::Registry& metrics, Auditor* auditor)
     : kind_(kind),
       options_(std::move(options)),
-      book_(kind, options_.book, files),
       later_(std::move(later)),
       clock_(clock),
       log_(std::move(log)),
       auditor_(auditor) {
+  if (kind_.shared)
+    book_ = std::make_unique<CookieBook>(kind, options_.book, files);
+  else
+    book_ = std::make_unique<ProcessBook>(kind, options_.book, files);
   if (kind_.gauge != nullptr) gauges_ = metrics.gauges(*kind_.gauge);
+  if (kind_.passes != nullptr) passes_ = metrics.counters(*kind_.passes);
 }
 
 void ProcessSettings::want(std::span<const ProcessSetting> settings) {
@@ -37,15 +44,15 @@ void ProcessSettings::want(std::span<const ProcessSetting> settings) {
 }
 
 void ProcessSettings::tick() {
-  if (!told_ || under_way_ || (settings_.empty() && book_.empty() && shown_.empty())) return;
+  if (!told_ || under_way_ || (settings_.empty() && book_->empty() && shown_.empty())) return;
   const MonoTime now = clock_.mono();
   if (!due_ && began_ && now - *began_ < options_.again) return;
   due_ = false;
   under_way_ = true;
   began_ = now;
   auto settings = std::make_shared<const std::vector<ProcessSetting>>(settings_);
-  auto outcome = std::make_shared<ProcessBook::Outcome>();
-  later_([this, settings, outcome] { *outcome = book_.pass(*settings); },
+  auto outcome = std::make_shared<SettingBook::Outcome>();
+  later_([this, settings, outcome] { *outcome = book_->pass(*settings); },
          [this, settings, outcome] {
            under_way_ = false;
            finish(*settings, *outcome);
@@ -53,7 +60,8 @@ void ProcessSettings::tick() {
 }
 
 Result<std::size_t> ProcessSettings::give_back() {
-  const ProcessBook::Outcome outcome = book_.pass({});
+  const SettingBook::Outcome outcome = book_->pass({});
+  if (outcome.unavailable) return outcome.unavailable->context(fmt::format("a process' {}", kind_.name));
   if (outcome.not_returned) return outcome.not_returned->context(fmt::format("a process' {}", kind_.name));
   std::size_t count = 0;
   for (const auto& returned : outcome.returned) count += returned.processes;
@@ -61,7 +69,9 @@ Result<std::size_t> ProcessSettings::give_back() {
 }
 
 void ProcessSettings::finish(const std::vector<ProcessSetting>& settings,
-                             const ProcessBook::Outcome& outcome) {
+                             const SettingBook::Outcome& outcome) {
+  tell_of_machine(outcome.unavailable);
+  if (outcome.unavailable) return show({}, outcome);
   for (std::size_t i = 0; i < settings.size(); ++i) tell(settings[i], outcome.containers[i]);
   std::erase_if(refused_, [&](const auto& said) {
     return std::none_of(settings.begin(), settings.end(),
@@ -81,16 +91,24 @@ void ProcessSettings::finish(const std::vector<ProcessSetting>& settings,
   not_returned_ = std::move(why);
   tell_of_file(outcome.not_saved);
   show(settings, outcome);
+  count(settings, outcome);
 }
 
-void ProcessSettings::tell(const ProcessSetting& setting, const ProcessBook::Outcome::Container& outcome) {
+void ProcessSettings::tell_of_machine(const std::optional<Error>& unavailable) {
+  std::string why = unavailable ? unavailable->message() : "";
+  if (!why.empty() && why != unavailable_)
+    log_.warn(fmt::format("this machine has no {}s: nothing is done with them", kind_.name), kv("why", why));
+  unavailable_ = std::move(why);
+}
+
+void ProcessSettings::tell(const ProcessSetting& setting, const SettingBook::Outcome::Container& outcome) {
   const std::string pod = fmt::format("{}/{}", setting.pod->ns, setting.pod->name);
   if (outcome.set > 0) {
     log_.v(1, fmt::format("processes were given {}", kind_.a_name), kv("pod", pod),
-           kv("container", setting.container), kv(kind_.key, setting.value), kv("processes", outcome.set));
+           kv("container", setting.container), kv(kind_.key, outcome.value), kv("processes", outcome.set));
     if (auditor_ != nullptr) {
       const std::string message =
-          fmt::format("{} of {} processes set to {}", kind_.name, outcome.set, setting.value);
+          fmt::format("{} of {} processes set to {}", kind_.name, outcome.set, outcome.value);
       auditor_->record(kAuditVerbosity, {"pod", setting.pod->ns, setting.pod->name, setting.container,
                                          kind_.audit_reason, message});
     }
@@ -100,12 +118,12 @@ void ProcessSettings::tell(const ProcessSetting& setting, const ProcessBook::Out
     return;
   }
   // Errors name processes, of which each pass may find others.
-  std::string said = fmt::format("{} {}", setting.value, to_string(outcome.refused->code()));
+  std::string said = fmt::format("{} {}", outcome.value, to_string(outcome.refused->code()));
   if (std::exchange(refused_[setting.group], said) == said) return;
   const bool helps = outcome.refused->code() == Code::forbidden && !kind_.needs.empty();
   log_.warn(fmt::format("a container's {} cannot be set{}{}", kind_.name, helps ? ": " : "",
                         helps ? kind_.needs : ""),
-            kv("pod", pod), kv("container", setting.container), kv(kind_.key, setting.value),
+            kv("pod", pod), kv("container", setting.container), kv(kind_.key, outcome.value),
             kv("error", *outcome.refused));
 }
 
@@ -121,19 +139,39 @@ void ProcessSettings::tell_of_file(const std::optional<Error>& not_saved) {
             kv("error", *not_saved));
 }
 
-void ProcessSettings::show(const std::vector<ProcessSetting>& settings, const ProcessBook::Outcome& outcome) {
+void ProcessSettings::show(const std::vector<ProcessSetting>& settings, const SettingBook::Outcome& outcome) {
   if (!gauges_) return;
-  std::set<Series> shown;
+  Shown shown;
   for (std::size_t i = 0; i < settings.size(); ++i) {
-    if (outcome.containers[i].set + outcome.containers[i].have == 0) continue;
+    const SettingBook::Outcome::Container& container = outcome.containers[i];
+    if (container.set + container.have == 0) continue;
     const ProcessSetting& setting = settings[i];
     const PodInfo& pod = *setting.pod;
-    gauges_->with({pod.name, pod.ns, pod.uid, setting.container}).set(static_cast<double>(setting.value));
-    shown.insert({pod.name, pod.ns, pod.uid, setting.container});
+    if (kind_.labels != nullptr)
+      shown[kind_.labels(setting, container.value)] = 1;
+    else
+      shown[{pod.name, pod.ns, pod.uid, setting.container}] = static_cast<double>(container.value);
   }
-  for (const Series& one : shown_)
-    if (!shown.contains(one)) gauges_->remove({one.pod, one.ns, one.uid, one.container});
+  if (shown == shown_) return;
+  gauges_->clear();
+  for (const auto& [labels, value] : shown)
+    gauges_->with(std::vector<std::string_view>(labels.begin(), labels.end())).set(value);
   shown_ = std::move(shown);
+}
+
+void ProcessSettings::count(const std::vector<ProcessSetting>& settings,
+                            const SettingBook::Outcome& outcome) {
+  if (!passes_) return;
+  std::set<std::string, std::less<>> counted;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const std::string_view name = shown_name(settings[i].shared);
+    passes_->with({name, outcome.containers[i].refused ? kFailed : kSucceeded}).inc();
+    counted.emplace(name);
+  }
+  for (const std::string& name : counted_)
+    if (!counted.contains(name))
+      for (const std::string_view status : {kFailed, kSucceeded}) passes_->remove({name, status});
+  counted_ = std::move(counted);
 }
 
 }  // namespace koord::koordlet

@@ -1,9 +1,10 @@
-// ProcessSettings: has a ProcessBook set what strategies want of processes, one kind of it, off the loop, now
+// ProcessSettings: has a book set what strategies want of processes, one kind of it, off the loop, now
 // and again: who is new in a container is found by the next pass.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -11,7 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "framework/action/process_book.hpp"
+#include "framework/action/processes.hpp"
+#include "framework/action/setting_book.hpp"
+#include "framework/keep/boot_file.hpp"
 #include "koord/base/clock.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
@@ -37,7 +40,7 @@ class ProcessSettings {
 
   const ProcessKind* kind() const { return &kind_; }
 
-  Result<> load() { return book_.load(); }
+  Result<> load() { return book_->load(); }
   /// From now on this, and nothing else. Before the first call nothing is touched, what an earlier agent has
   /// set neither.
   void want(std::span<const ProcessSetting> settings);
@@ -45,31 +48,35 @@ class ProcessSettings {
   void tick();
   /// For --cleanup, which may block: gives everything back. How many processes had anything to be given.
   Result<std::size_t> give_back();
+  /// Why this machine cannot have it, as the last pass found; empty: it can.
+  const std::string& unavailable() const { return unavailable_; }
 
  private:
-  void finish(const std::vector<ProcessSetting>& settings, const ProcessBook::Outcome& outcome);
-  void tell(const ProcessSetting& setting, const ProcessBook::Outcome::Container& outcome);
+  void finish(const std::vector<ProcessSetting>& settings, const SettingBook::Outcome& outcome);
+  void tell(const ProcessSetting& setting, const SettingBook::Outcome::Container& outcome);
   void tell_of_file(const std::optional<Error>& not_saved);
-  void show(const std::vector<ProcessSetting>& settings, const ProcessBook::Outcome& outcome);
+  void tell_of_machine(const std::optional<Error>& unavailable);
+  void count(const std::vector<ProcessSetting>& settings, const SettingBook::Outcome& outcome);
+  void show(const std::vector<ProcessSetting>& settings, const SettingBook::Outcome& outcome);
 
   const ProcessKind& kind_;
   Options options_;
-  ProcessBook book_;  // the pass's while one is under way
+  std::unique_ptr<SettingBook> book_;  // the pass's while one is under way
   Later later_;
   Clock& clock_;
   Logger log_;
   Auditor* auditor_;
   std::optional<metrics::Family<metrics::Gauge>> gauges_;  // where the kind has one
+  std::optional<metrics::Family<metrics::Counter>> passes_;
   std::vector<ProcessSetting> settings_;
   bool told_ = false, due_ = false, under_way_ = false;
   std::optional<MonoTime> began_, save_failed_;
-  struct Series {
-    std::string pod, ns, uid, container;
-    auto operator<=>(const Series&) const = default;
-  };
-  std::set<Series> shown_;
+  /// By the labels of what is shown of containers; and the names of which passes are counted.
+  using Shown = std::map<std::vector<std::string>, double>;
+  Shown shown_;
+  std::set<std::string, std::less<>> counted_;
   std::map<std::string, std::string> refused_;  // what was said of a container, until it is not true any more
-  std::string not_returned_;
+  std::string not_returned_, unavailable_;
 };
 
 }  // namespace koord::koordlet

@@ -147,4 +147,8 @@ Result<> KernelProcesses::set(const ProcessKind& kind, const Process& process, s
   return kind.write(folder, value);
 }
 
+Result<> KernelProcesses::available(const ProcessKind& kind) {
+  return kind.available == nullptr ? Result<>() : kind.available();
+}
+
 }  // namespace koord::koordlet

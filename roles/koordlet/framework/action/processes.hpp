@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,8 @@
 #include "koord/host/cgroup_fs.hpp"
 
 namespace koord::koordlet {
+
+class CookieBearer;  // framework/action/cookie_bearer.hpp
 
 /// What stands for a process of a PID namespace that is not below the reader's.
 inline constexpr pid_t kForeignPid = 0;
@@ -93,6 +96,11 @@ class ProcessFiles {
   /// Code::not_found: it has gone, whoever has its number now. Code::forbidden: the kernel wants a capability
   /// for that value.
   virtual Result<> set(const ProcessKind& kind, const Process& process, std::int64_t value) = 0;
+  /// Whether this machine has the kind at all.
+  virtual Result<> available(const ProcessKind& kind) = 0;
+  /// For kinds that processes share. Returns when `use` has returned, which may run on a thread of its own;
+  /// an error: it was not called.
+  virtual Result<> bear(const std::function<void(CookieBearer&)>& use) = 0;
 };
 
 class KernelProcesses final : public ProcessFiles {
@@ -102,6 +110,8 @@ class KernelProcesses final : public ProcessFiles {
   Result<std::vector<Process>> processes(const ProcessKind& kind, const std::string& group) override;
   std::optional<Process> find(const ProcessKind& kind, pid_t pid) override;
   Result<> set(const ProcessKind& kind, const Process& process, std::int64_t value) override;
+  Result<> available(const ProcessKind& kind) override;
+  Result<> bear(const std::function<void(CookieBearer&)>& use) override;
 
  private:
   const host::CgroupFs& fs_;

@@ -39,6 +39,9 @@ struct ProcessSetting {
   std::string container;  // its name
   std::string group;
   std::int64_t value = 0;  // within the kind's bounds
+  /// Of kinds whose value the kernel makes (ProcessKind::shared): whose processes have the same. One line
+  /// without tabs.
+  std::string shared = {};
 };
 
 /// The groups of the pod's containers; without Kubernetes the pod's own.

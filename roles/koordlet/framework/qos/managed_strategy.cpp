@@ -1,6 +1,8 @@
 // Whose turn it is, and how it stands with a strategy: see managed_strategy.hpp.
 #include "framework/qos/managed_strategy.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 
 namespace koord::koordlet {
@@ -23,6 +25,9 @@ StrategyStatus ManagedStrategy::status() const {
   StrategyStatus status = strategy->status();
   if (hold.since && !hold.waiting_for.empty() && !hold.neutral)
     status = {false, std::string(hold.waiting_for)};
+  if (settings.processes != nullptr && !settings.processes->unavailable().empty())
+    status.summary = fmt::format("{}; this machine has no {}s: {}", status.summary,
+                                 settings.processes->kind()->name, settings.processes->unavailable());
   if (settings.dry) status.summary.insert(0, kDryRun);
   return status;
 }

@@ -1,12 +1,9 @@
 // Group identity: on kernels that have it, who is latency-sensitive runs before best-effort work on a CPU,
 // and does not share a core with it. On the others the containers of best-effort pods go idle: what wakes up
 // takes a CPU on which nothing else runs for a free one.
-#include <algorithm>
-
+#include "framework/hooks/idle.hpp"
 #include "framework/hooks/reconciler.hpp"
-#include "framework/model/idle.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
-#include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {
 
@@ -19,7 +16,6 @@ using host::KubeQos;
 constexpr std::string_view kOfItsClass = "the identity of its class";
 constexpr std::string_view kItsOwn = "the identity that the pod asks for";
 constexpr std::string_view kIdle = "the kernel has no group identity: best-effort work is idle instead";
-constexpr std::string_view kIdleOff = "disable-cpu-idle";  // a flag
 constexpr std::string_view kNeeded = "group identity needs it";
 constexpr std::string_view kPolicy = "groupIdentity";
 constexpr std::string_view kSwitch = "kernel/sched_group_identity_enabled", kCoreSched = "kernel/sched_core";
@@ -77,32 +73,8 @@ HookValue of_pod(const Identities& all, const PodInfo& pod) {
   return value;
 }
 
-bool is_kubelets(const Inventory& inventory, std::string_view group) {
-  const KubeQos all[] = {KubeQos::guaranteed, KubeQos::burstable, KubeQos::besteffort};
-  return std::any_of(std::begin(all), std::end(all), [&](KubeQos qos) {
-    return host::kubepods_folder(inventory.driver, qos, inventory.kubelet_root) == group;
-  });
-}
-
-/// The containers, so that pods keep their weights beside each other; without Kubernetes a best-effort group,
-/// to whose shares nobody writes. Not a folder of the kubelet's, to which it writes each minute.
 void idle(const HookFacts& facts, const Identities& all, const HookTarget& target, HookAnswer& answer) {
-  if (facts.is_set(kIdleOff)) return;
-  const auto is_be = [&] {
-    switch (target.level) {
-      case HookLevel::container:
-        return target.pod->qos == Qos::be && containers_may_idle(facts.inventory, *target.pod);
-      case HookLevel::best_effort_root: return !is_kubelets(facts.inventory, target.group);
-      case HookLevel::host_application:
-        return target.application->qos == Qos::be && !is_kubelets(facts.inventory, target.group);
-      case HookLevel::machine:
-      case HookLevel::qos_folder:
-      case HookLevel::pod:
-      case HookLevel::sandbox: break;
-    }
-    return false;
-  };
-  if (all.be < 0 && is_be() && facts.has(Knob::cpu_idle))
+  if (all.be < 0 && may_be_idle(facts, target) && facts.has(Knob::cpu_idle))
     answer.knobs.push_back({Knob::cpu_idle, std::int64_t{1}, kIdle});
 }
 
