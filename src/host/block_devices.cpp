@@ -194,6 +194,7 @@ Result<DeviceNumber> BlockDevices::disk_of_volume_group(std::string_view name) c
                  fmt::format("\"{}\": no logical volume of such a group is active", shown(name)));
   if (disks.size() == 1) return disks.front();
   std::vector<std::string> all;
+  all.reserve(disks.size());
   for (const DeviceNumber disk : disks) all.push_back(to_string(disk));
   return Error(Code::unsupported, fmt::format("\"{}\": the group is on {} disks ({}), expected a single one",
                                               shown(name), all.size(), fmt::join(all, ", ")));
