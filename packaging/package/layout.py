@@ -32,7 +32,8 @@ WITH_KUBERNETES = (
      "# The node agent of a node whose kubelet, too, is a service of the machine's. It is koord-koordlet.service but for this.\n"),
     ("Description=koord node agent\nAfter=local-fs.target\n",
      "Description=koord node agent, with Kubernetes\nAfter=local-fs.target network-online.target\nWants=network-online.target\n"
-     "# One agent a machine.\nConflicts=koord-koordlet.service\nAssertPathExists=/etc/koord/koordlet.kubeconfig\n"),
+     "# One agent a machine: the one that goes has ended before the other begins, whichever that is.\n"
+     "Conflicts=koord-koordlet.service\nAfter=koord-koordlet.service\nAssertPathExists=/etc/koord/koordlet.kubeconfig\n"),
     ("Environment=agent_mode=hostMode\n",
      "Environment=agent_mode=hostMode NODE_NAME=%H\nEnvironmentFile=-/etc/koord/flags.env\n"),
     ("--standalone-config=/etc/koord/standalone.yaml --addr", "--kubeconfig=/etc/koord/koordlet.kubeconfig $KOORDLET_FLAGS --addr"),
