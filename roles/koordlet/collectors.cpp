@@ -9,6 +9,7 @@ extern const CollectorEntry kCpi;
 extern const CollectorEntry kGroups;
 extern const CollectorEntry kNode;
 extern const CollectorEntry kPressure;
+extern const CollectorEntry kResctrlCollector;
 extern const CollectorEntry kRunQueue;
 extern const CollectorEntry kStalls;
 extern const CollectorEntry kStorage;
@@ -18,7 +19,7 @@ extern const CollectorEntry kWaitBlame;
 
 CollectorTable collector_table() {
   static constexpr const CollectorEntry* kTable[] = {
-      &kNode, &kGroups, &kBestEffort, &kSystem,    &kPressure, &kColdPages,
+      &kNode, &kGroups, &kBestEffort, &kSystem,    &kPressure, &kColdPages, &kResctrlCollector,
       &kCpi,  &kTracer, &kRunQueue,   &kWaitBlame, &kStalls,   &kStorage,
   };
   return kTable;

@@ -38,7 +38,7 @@ constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
 constexpr std::string_view kJournal = "throttled", kActions = "evicted", kBirths = "births",
-                           kSeries = "koord-series", kObjects = "koord-api-server.json";
+                           kResctrl = "resctrl", kSeries = "koord-series", kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
 /// How long one that --cleanup asks to end may take.
@@ -105,6 +105,7 @@ Agent::Agent(runtime::RoleContext& context, Parts parts)
       files_(context.executor),
       series_(series_limits(interval_)),
       processes_(parts_.cgroups, parts_.place.root.proc),
+      resctrl_(parts_.cgroups, parts_.place.root),
       schedule_(context.metrics, interval_),
       tasks_(context.executor, [this](std::string_view task, const Error& error) { fail(task, error); }) {}
 
@@ -129,6 +130,7 @@ Result<> Agent::set_up() {
                                          writing, auditor_.get());
   set_up_actions();
   set_up_processes();
+  set_up_resctrl();
   KOORD_CHECK(set_up_strategies());
   if (!flags.get_bool("cleanup")) tell_of_gates(context_.gates, log_, context_.metrics);
   if (!flags.get_bool("cleanup")) restore_checkpoint();  // into series that nobody has opened yet
@@ -145,6 +147,8 @@ Result<> Agent::set_up() {
   KOORD_TRY(limit, tracer_limit(flags));
   sampling.tracer_limit = limit;
   sampling.page_cache = flags.get_bool("enable-pagecache-collector");
+  sampling.resctrl_interval = flags.get_duration("resctrl-collector-interval");
+  sampling.resctrl = flags.get_bool("enable-resctrl-collector");
   sampler_ = std::make_unique<Sampler>(sampling, parts_.collectors, parts_.cgroups, parts_.place.root,
                                        series_, context_.metrics, log_, std::move(parts_.counters),
                                        CollectorLoop{&tasks_, &context_.clock});
@@ -229,6 +233,18 @@ void Agent::set_up_processes() {
   }
 }
 
+void Agent::set_up_resctrl() {
+  ResctrlGroups::Options options;
+  options.book = boot_file(kResctrl);
+  auto later = [this](std::function<void()> work, std::function<void()> done) {
+    tasks_.spawn(std::string(kResctrl), do_later(std::move(work), std::move(done)));
+  };
+  resctrl_groups_.emplace(std::move(options), resctrl_, std::move(later), context_.clock, log_,
+                          auditor_.get());
+  if (const auto loaded = resctrl_groups_->load(); !loaded)
+    log_.warn("cannot read which groups of resctrl an earlier agent has made", kv("error", loaded.error()));
+}
+
 Task<Result<>> Agent::do_later(std::function<void()> work, std::function<void()> done) {
   std::function<Result<>()> all = [&work]() -> Result<> {
     work();
@@ -252,6 +268,7 @@ Result<> Agent::set_up_strategies() {
                                 context_.metrics, context_.gates, [this] { return topology(); },
                                 *actions_,        series_,        {}};
   for (const auto& processes : process_settings_) with.processes.push_back(processes.get());
+  with.resctrl = &*resctrl_groups_;
   KOORD_TRY(qos, QosManager::make(parts_.strategies, std::move(with), std::move(options)));
   qos_ = std::move(qos);
   return {};

@@ -60,6 +60,7 @@ class Agent final : public runtime::Role {
   BootFile::Place boot_file(std::string_view name) const;
   void set_up_actions();
   void set_up_processes();
+  void set_up_resctrl();
   Result<> set_up_strategies();
   void set_up_states();
   Result<> set_up_kubernetes();
@@ -100,6 +101,8 @@ class Agent final : public runtime::Role {
   std::optional<Actions> actions_;
   KernelProcesses processes_;
   std::vector<std::unique_ptr<ProcessSettings>> process_settings_;
+  KernelResctrl resctrl_;
+  std::optional<ResctrlGroups> resctrl_groups_;
   std::unique_ptr<QosManager> qos_;
   TickSchedule schedule_;
   std::unique_ptr<Sampler> sampler_;

@@ -10,6 +10,7 @@
 #include "framework/standalone/config.hpp"
 #include "koord/api/schema/table.hpp"
 #include "plugins/cpu_blame/settings.hpp"
+#include "plugins/memory_bandwidth/settings.hpp"
 
 namespace koord::koordlet {
 
@@ -57,6 +58,8 @@ std::string docs(StrategyTable strategies, CollectorTable collectors) {
   add_fields(out, api::schema<PodListView>(), "", true);
   out += "\n### NodeSLO's extension cpuBlame\n\n| field | |\n|---|---|\n";
   add_fields(out, api::schema<cpu_blame::Settings>(), "extensions.cpuBlame.", false);
+  out += "\n### NodeSLO's extension memoryBandwidth\n\n| field | |\n|---|---|\n";
+  add_fields(out, api::schema<memory_bandwidth::Settings>(), "extensions.memoryBandwidth.", false);
   out += "\n### Strategies\n\n| strategy | feature gate | how often |\n|---|---|---|\n";
   for (const StrategyEntry* row : strategies)
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, fmt::join(row->gates, ", "),

@@ -144,8 +144,14 @@ constexpr std::array<Flag, 11> kCollectFlags = {{
     {"collect-cpi-timewindow", FlagType::duration, "10s", "For how long they are counted.", 0, kCollect},
     {"coldpage-collector-interval", FlagType::duration, "5s",
      "How often cold pages are read (gate ColdPageCollector), each tick at most.", 0, kCollect},
-    later("resctrl-collector-interval", FlagType::duration, "10s"),
-    later("enable-resctrl-collector", FlagType::boolean, "false"),
+    {"resctrl-collector-interval", FlagType::duration, "10s",
+     "How often what classes of pods use of caches and of the memory's bandwidth is counted (gate "
+     "ResctrlCollector), each tick at most.",
+     0, kCollect},
+    {"enable-resctrl-collector", FlagType::boolean, "false",
+     "Beside the gate ResctrlCollector: whether classes of pods are counted, and have groups of resctrl for "
+     "that.",
+     0, kCollect},
 }};
 
 constexpr std::array<Flag, 12> kDatabaseFlags = {{

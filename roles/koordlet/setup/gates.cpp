@@ -16,7 +16,9 @@ constexpr std::array kGates = {
     gate_on("BECPUSuppress", "Hold best-effort pods back where others need the CPUs (and NodeSLO says so)."),
     gate_on("CPUBurst",
             "Give throttled containers more CPU for a while where the node has it (and NodeSLO says so)."),
-    gate_on("RdtResctrl"),
+    gate_on("RdtResctrl",
+            "Divide the last-level caches and the memory's bandwidth between classes of pods (and NodeSLO "
+            "says so)."),
     gate_on("NodeTopologyReport",
             "Report the node's CPUs, memory nodes and who has which CPUs as NodeResourceTopology."),
     gate_on("GroupIdentity",
@@ -48,7 +50,9 @@ constexpr std::array kGates = {
     gate_off(
         "CgroupReconcile",
         "Set memory.min, memory.low, memory.high and their relatives by the NodeSLO and pods (memory QoS)."),
-    gate_off("ResctrlCollector"),
+    gate_off("ResctrlCollector",
+             "Count what classes of pods use of the last-level caches and of the memory's bandwidth (and "
+             "--enable-resctrl-collector says so)."),
     gate_off("Accelerators", "Report the node's accelerators as its Device."),
     gate_off("RDMADevices", "Report RDMA network cards with them."),
     gate_off("CPICollector",
@@ -76,7 +80,8 @@ constexpr std::array kGates = {
     gate_off("TerwayQoS",
              "Tell Terway's agent on the host of the network's rates and of pods (and NodeSLO says so)."),
     gate_off("TCNetworkQoS"),
-    gate_off("Resctrl"),
+    gate_off("Resctrl",
+             "Give pods the parts of caches and bandwidth that they ask for (node.koordinator.sh/resctrl)."),
     gate_off("OOMScoreAdj", "Set the oom_score_adj of containers' processes to what their pods say."),
 };
 

@@ -63,6 +63,7 @@ void Plan::start(std::string_view strategy) {
   size_before_ = std::exchange(size_, 0);
   actions_.clear();
   processes_.clear();
+  cache_groups_.clear();
   held_ = false;
   kept_.reset();
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "framework/plan/action.hpp"
+#include "framework/plan/cache_group.hpp"
 #include "framework/tick/tick_view.hpp"
 #include "koord/host/cgroup_knobs.hpp"
 #include "koord/host/cpuset.hpp"
@@ -74,10 +75,14 @@ class Plan {
   /// What processes shall be given, for as long as the plan stands; of the kind that the strategy's row names
   /// (StrategyEntry::sets).
   void set(ProcessSetting setting) { processes_.push_back(std::move(setting)); }
+  /// Who shall share a part of the caches, for as long as the plan stands; of rows that have groups
+  /// (StrategyEntry::cache_groups).
+  void share(CacheGroup group) { cache_groups_.push_back(std::move(group)); }
 
   std::span<const Intent> intents() const { return {intents_.data(), size_}; }
   std::span<const Action> actions() const { return actions_; }
   std::span<const ProcessSetting> processes() const { return processes_; }
+  std::span<const CacheGroup> cache_groups() const { return cache_groups_; }
   bool held() const { return held_; }
   /// Whether what it does not name of a knob stays as it is.
   bool keeps(host::Knob knob) const { return held_ || kept_ == knob; }
@@ -101,6 +106,7 @@ class Plan {
   std::vector<Intent> intents_, before_;  // before_: of the tick before
   std::vector<Action> actions_;
   std::vector<ProcessSetting> processes_;
+  std::vector<CacheGroup> cache_groups_;
   Intent dropped_;
   std::size_t size_ = 0, size_before_ = 0;
   bool held_ = false;

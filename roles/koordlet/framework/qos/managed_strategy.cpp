@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <string>
 
 namespace koord::koordlet {
@@ -19,6 +20,15 @@ bool ManagedStrategy::is_asked(const TickView& view) {
   if (soon < turn.looks) return false;
   turn.looks = view.at + settings.interval;
   return strategy->look(view);
+}
+
+void ManagedStrategy::hand_over(bool wants) const {
+  wants = wants && !settings.dry;
+  if (settings.processes != nullptr)
+    settings.processes->want(wants ? plan.processes() : std::span<const ProcessSetting>());
+  if (settings.groups != nullptr)
+    settings.groups->want(row->name, wants ? plan.cache_groups() : std::span<const CacheGroup>(),
+                          wants ? row->swept_groups : std::string_view());
 }
 
 StrategyStatus ManagedStrategy::status() const {

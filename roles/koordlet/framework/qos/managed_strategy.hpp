@@ -9,6 +9,7 @@
 #include "framework/action/process_settings.hpp"
 #include "framework/qos/arbiter.hpp"
 #include "framework/qos/plugin.hpp"
+#include "framework/resctrl/resctrl_groups.hpp"
 
 namespace koord::koordlet {
 
@@ -18,6 +19,7 @@ struct ManagedStrategy {
     bool enabled = false;
     bool dry = false;                      // its plans are only shown
     ProcessSettings* processes = nullptr;  // who sets what it wants of processes; null: it wants nothing
+    ResctrlGroups* groups = nullptr;       // the same of groups of resctrl
     nanoseconds interval{};                // of its plans; 0: each tick
   };
   /// When it is asked, and when it is looked at what has become of its plan.
@@ -49,6 +51,8 @@ struct ManagedStrategy {
   bool is_on_change() const { return row->replan == Replan::on_change; }
   /// Whether it is its time to plan. What stands is looked at no more often than it would be made anew.
   bool is_asked(const TickView& view);
+  /// Tells those two what its plan wants, or that it wants nothing.
+  void hand_over(bool wants = true) const;
   /// What it says of itself, or what is said where it cannot.
   StrategyStatus status() const;
 };

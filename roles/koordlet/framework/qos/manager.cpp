@@ -57,6 +57,7 @@ class QosManager::Impl final : public KnobReader {
         conflicts_(with.metrics.counter(kConflicts)),
         actions_(with.actions),
         processes_(std::move(with.processes)),
+        resctrl_(with.resctrl),
         context_{with.executor.version(),
                  *this,
                  std::move(with.topology),
@@ -67,7 +68,8 @@ class QosManager::Impl final : public KnobReader {
                  with.series,
                  with.actions,
                  options_.seconds,
-                 options_.is_set} {}
+                 options_.is_set,
+                 with.resctrl} {}
 
   Result<> make(StrategyTable table) {
     for (const StrategyEntry* row : table) {
@@ -83,9 +85,11 @@ class QosManager::Impl final : public KnobReader {
       }
       const auto keeper = std::ranges::find(processes_, row->sets, &ProcessSettings::kind);
       settings.processes = keeper != processes_.end() ? *keeper : nullptr;
+      settings.groups = row->cache_groups ? resctrl_ : nullptr;
       settings.dry = std::erase(options_.dry_run, row->name) > 0;
       strategies_.push_back({.row = row, .strategy = std::move(*strategy), .settings = settings});
     }
+    if (resctrl_ != nullptr) resctrl_->expect(std::ranges::count(table, true, &StrategyEntry::cache_groups));
     if (!options_.dry_run.empty())
       return Error(Code::invalid, fmt::format("no strategy has the name \"{}\"", options_.dry_run.front()));
     if (const auto loaded = journal_.load(); !loaded)
@@ -122,6 +126,7 @@ class QosManager::Impl final : public KnobReader {
       for (ManagedStrategy& one : strategies_) one.off.released = false;
     for (ManagedStrategy& one : strategies_) ask(one, view);
     for (ProcessSettings* const processes : processes_) processes->tick();
+    if (resctrl_ != nullptr && resctrl_->tick()) executor_.retry_absent();
     const Executor::Outcome outcome = settle(Executor::Pace::limited);
     const MonoTime now = clock_.mono();
     for (ManagedStrategy& one : strategies_)
@@ -158,6 +163,8 @@ class QosManager::Impl final : public KnobReader {
       KOORD_TRY(processes, keeper->give_back());
       given_back += processes;
     }
+    KOORD_TRY(let_go, resctrl_ != nullptr ? resctrl_->give_back() : Result<std::size_t>(0));
+    given_back += let_go;
     if (std::ranges::any_of(strategies_,
                             [](const ManagedStrategy& one) { return one.plan.keeps(Knob::cpuset_cpus); }))
       KOORD_CHECK(settle_kept());
@@ -227,11 +234,6 @@ class QosManager::Impl final : public KnobReader {
   std::vector<Executor::Failure> failures() const { return executor_.failures(); }
 
  private:
-  struct Settled {
-    Knob knob{};
-    std::string group, key;
-  };
-
   /// Has a strategy make its plan, where it is its time, and that plan's actions begin.
   void ask(ManagedStrategy& one, const TickView& view) {
     const Inventory& inventory = *view.inventory;
@@ -249,7 +251,7 @@ class QosManager::Impl final : public KnobReader {
     if (one.off.is) {
       one.hold.since.reset();
       if (!one.off.released) one.strategy->release(inventory, one.plan);
-      if (one.settings.processes != nullptr) one.settings.processes->want({});
+      one.hand_over(false);
       if (one.plan.repeats()) one.delta = PlanDelta::repeated;
       return;
     }
@@ -265,9 +267,7 @@ class QosManager::Impl final : public KnobReader {
     keep_held(one, view);
     one.turn.stands = one.is_on_change() && acting && !one.hold.since;
     for (const Action& action : one.plan.actions()) actions_.begin(action, one.settings.dry);
-    if (one.settings.processes != nullptr && !one.hold.since)
-      one.settings.processes->want(one.settings.dry ? std::span<const ProcessSetting>()
-                                                    : one.plan.processes());
+    if (!one.hold.since) one.hand_over();
   }
 
   /// What a strategy that cannot tell wanted last stays wanted, but not for ever once pods were known:
@@ -321,7 +321,7 @@ class QosManager::Impl final : public KnobReader {
     settled_.clear();
     for (const Journal::Entry& entry : journal_.entries())
       if (entry.knob == Knob::cpuset_cpus && is_kubelets_best_effort(*inventory_, entry.group))
-        settled_.push_back({entry.knob, entry.group, entry.key});
+        settled_.push_back(entry);
     erase(settled_);
     return {};
   }
@@ -507,17 +507,17 @@ class QosManager::Impl final : public KnobReader {
     settled_.clear();
     if (all) {
       for (const Journal::Entry& entry : journal_.entries())
-        if (is_settled(entry)) settled_.push_back({entry.knob, entry.group, entry.key});
+        if (is_settled(entry)) settled_.push_back(entry);
     } else {
       for (const Arbiter::Decision* decision : due_)
         if (const auto* entry = journal_.find(decision->intent->knob, decision->group, decision->intent->key);
             entry && is_settled(*entry))
-          settled_.push_back({entry->knob, entry->group, entry->key});
+          settled_.push_back(*entry);
     }
     erase(settled_);
   }
-  void erase(const std::vector<Settled>& entries) {
-    for (const auto& [knob, group, key] : entries) journal_.erase(knob, group, key);
+  void erase(const std::vector<Journal::Entry>& entries) {
+    for (const Journal::Entry& entry : entries) journal_.erase(entry.knob, entry.group, entry.key);
   }
 
   /// Whether what a strategy's plan wants is in force everywhere.
@@ -559,6 +559,7 @@ class QosManager::Impl final : public KnobReader {
   metrics::Counter conflicts_;
   Actions& actions_;
   std::vector<ProcessSettings*> processes_;
+  ResctrlGroups* resctrl_;
   PluginContext context_;
   std::vector<ManagedStrategy> strategies_;  // in the order of the table
   const Inventory* inventory_ = nullptr;     // of the tick that runs
@@ -575,7 +576,7 @@ class QosManager::Impl final : public KnobReader {
   std::optional<std::size_t> shape_;  // of the last decisions; nothing: there were none yet
   std::uint64_t losses_ = 0;          // of the executor, as of the last tick
   std::vector<WriteRequest> requests_;
-  std::vector<Settled> settled_;
+  std::vector<Journal::Entry> settled_;
 };
 
 Result<std::unique_ptr<QosManager>> QosManager::make(StrategyTable table, Dependencies with,

@@ -14,6 +14,7 @@
 #include "framework/executor/executor.hpp"
 #include "framework/qos/ahead.hpp"
 #include "framework/qos/plugin.hpp"
+#include "framework/resctrl/resctrl_groups.hpp"
 
 namespace koord::koordlet {
 
@@ -46,6 +47,7 @@ class QosManager {
     /// One for each kind of what strategies want of processes; of a kind without one processes are left
     /// alone.
     std::vector<ProcessSettings*> processes = {};
+    ResctrlGroups* resctrl = nullptr;  // null: nobody's caches are divided
   };
   /// Builds every strategy of the table, those too whose gate is off: they may have to set free what an agent
   /// with other gates left.

@@ -20,7 +20,8 @@
 
 namespace koord::koordlet {
 
-struct Hook;  // framework/hooks/hook.hpp
+struct Hook;          // framework/hooks/hook.hpp
+class ResctrlGroups;  // framework/resctrl/resctrl_groups.hpp
 
 /// How strategies see what knobs hold now: read from the files, in cgroup v1's terms. `key`: which one is
 /// meant of a file that has many settings.
@@ -59,6 +60,8 @@ struct PluginContext {
   std::function<nanoseconds(std::string_view flag)> seconds;
   /// A flag that is true or false, by its name.
   std::function<bool(std::string_view flag)> is_set;
+  /// What the machine can divide of its caches; null: nobody looks after that here.
+  const ResctrlGroups* resctrl = nullptr;
 };
 
 /// When a strategy is asked for a plan; the last one stands in between.
@@ -78,7 +81,11 @@ struct StrategyEntry {
   /// How long what it wanted last is kept while it cannot tell; then its neutral() counts.
   nanoseconds hold = std::chrono::minutes(5);
   const ProcessKind* sets = nullptr;  // of processes (Plan::set); one row for each kind; null: nothing
-  bool needs_slo = true;              // false: it plans without a NodeSLO, too, once pods are known
+  /// Plan::share(): it has groups of resctrl, and what else begins with `swept_groups` was an agent's, and
+  /// goes while the strategy is on.
+  bool cache_groups = false;
+  std::string_view swept_groups = {};
+  bool needs_slo = true;  // false: it plans without a NodeSLO, too, once pods are known
   metrics::Table metrics = {};
   const Hook* hook = nullptr;  // whose reconciler it is; other transports ask the same one. Null: of none
   /// What it needs to know of what pods say; rows may share one. Whether the row's gates are on or not.

@@ -30,7 +30,9 @@ struct SamplerConfig {
   nanoseconds numa_interval = std::chrono::seconds(10);       // of each pod's memory.numa_stat
   /// Whether a feature gate is on; null: none is.
   std::function<bool(std::string_view gate)> is_on = nullptr;
-  bool page_cache = false;     // --enable-pagecache-collector
+  nanoseconds resctrl_interval = std::chrono::seconds(10);  // --resctrl-collector-interval
+  bool resctrl = false;                                     // --enable-resctrl-collector
+  bool page_cache = false;                                  // --enable-pagecache-collector
   double tracer_limit = 0.01;  // --run-queue-latency-limit: of the machine; 0: none
   std::uint64_t page_size = static_cast<std::uint64_t>(host::page_size());  // of the kernel, in bytes
   /// Descriptors that may be held; 0: what the process may open, raised at the start, less some for others.

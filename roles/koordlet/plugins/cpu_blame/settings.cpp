@@ -1,14 +1,8 @@
 // The extension's schema and where it stands.
 #include "plugins/cpu_blame/settings.hpp"
 
-#include <fmt/format.h>
-
-#include <string>
-
-#include "koord/api/schema/codec.hpp"
+#include "framework/objects/extensions.hpp"
 #include "koord/api/schema/table.hpp"
-#include "koord/json/pointer.hpp"
-#include "koord/json/value.hpp"
 
 namespace koord::koordlet::cpu_blame {
 
@@ -34,22 +28,7 @@ KOORD_SCHEMA(
         "its groups do not get cpu.idle, beside which a quota costs more than it was seen to help."));
 
 Result<Settings> read_settings(std::string_view extensions) {
-  if (extensions.empty()) return Settings{};
-  const auto document = json::parse(extensions);
-  if (!document) return document.error().context("extensions");
-  for (const std::string_view path : {"/cpuBlame", "/Object/cpuBlame"}) {
-    const json::Value* const found = json::find_path(*document, path);
-    if (found == nullptr || found->is_null()) continue;
-    std::string dotted = "extensions";
-    for (const char c : path) dotted += c == '/' ? '.' : c;
-    if (!found->is_object()) return Error(Code::invalid, fmt::format("{}: expected an object", dotted));
-    auto settings = api::decode_strict<Settings>(*found);
-    if (settings) return settings;
-    const Error& error = settings.error();
-    const bool of_a_field = error.message().starts_with('.');
-    return Error(error.code(), fmt::format("{}{}{}", dotted, of_a_field ? "" : ": ", error.message()));
-  }
-  return Settings{};
+  return read_extension<Settings>(extensions, "cpuBlame");
 }
 
 }  // namespace koord::koordlet::cpu_blame

@@ -17,6 +17,7 @@
 #include "koord/base/manual_clock.hpp"
 #include "plugins.hpp"
 #include "rigs/fake_processes.hpp"
+#include "rigs/fake_resctrl.hpp"
 #include "rigs/machines.hpp"
 #include "rigs/sim_kernel.hpp"
 #include "setup/gates.hpp"
@@ -121,6 +122,7 @@ class QosRig {
     manager.reset();
     actions.reset();
     process_settings.clear();
+    groups.reset();
     executor.reset();
     runner.told.clear();
     fs = std::make_unique<host::CgroupFs>(kernel.fs());
@@ -149,6 +151,16 @@ class QosRig {
       kinds.push_back(process_settings.back().get());
       if (auto read = kinds.back()->load(); !read) throw std::runtime_error(read.error().message());
     }
+    groups = std::make_unique<ResctrlGroups>(
+        ResctrlGroups::Options{
+            .book = {.path = journal_path.empty() ? "" : journal_path + "-resctrl", .boot_id = "boot"}},
+        resctrl,
+        [](const std::function<void()>& work, const std::function<void()>& done) {
+          work();
+          done();
+        },
+        clock, Logger(log, clock, 1), nullptr);
+    if (auto read = groups->load(); !read) throw std::runtime_error(read.error().message());
     auto made = QosManager::make(strategies,
                                  {.executor = *executor,
                                   .clock = clock,
@@ -158,7 +170,8 @@ class QosRig {
                                   .topology = [this] { return topology; },
                                   .actions = *actions,
                                   .series = series,
-                                  .processes = kinds},
+                                  .processes = kinds,
+                                  .resctrl = groups.get()},
                                  {.journal = {.path = journal_path, .boot_id = "boot"},
                                   .seconds =
                                       [this](std::string_view flag) {
@@ -220,6 +233,8 @@ class QosRig {
   std::unique_ptr<Actions> actions;
   FakeProcesses processes;
   std::vector<std::unique_ptr<ProcessSettings>> process_settings;
+  FakeResctrl resctrl{kernel};
+  std::unique_ptr<ResctrlGroups> groups;
   std::vector<std::string> unfinished;  // what the last start() found
   std::unique_ptr<QosManager> manager;
 };

@@ -78,8 +78,8 @@ constexpr Row kRows[] = {
      "psi_degree, cpu_full_supported"},
     {"pod_psi",
      "pod_uid, pod_name, pod_namespace, psi_resource_type, psi_precision, psi_degree, cpu_full_supported"},
-    {"resctrl_llc_occupancy", "cache_id, qos", "resctrl"},
-    {"resctrl_memory_bandwidth", "cache_id, qos, mb_type", "resctrl"},
+    {"resctrl_llc_occupancy", "cache_id, qos"},
+    {"resctrl_memory_bandwidth", "cache_id, qos, mb_type"},
 };
 
 TEST_CASE("The original's metrics have their names and labels") {
