@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "framework/hooks/quota_period.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
 namespace koord::koordlet {
@@ -93,6 +94,12 @@ class Reconciler final : public Strategy {
   void want(Plan& plan, const Wanted& wanted) const {
     Intent& intent = plan.want(wanted.value.knob, wanted.group, wanted.value.value, wanted.value.reason);
     intent.undo = wanted.value.undo;
+    if (wanted.value.knob == Knob::cpu_quota) {  // which hooks say of the usual period
+      const std::int64_t period = quota_period(context_.knobs, wanted.group).value_or(host::kDefaultPeriodUs);
+      if (auto* const quota = std::get_if<std::int64_t>(&intent.value)) *quota = in_period(*quota, period);
+      if (auto* const undo = intent.undo ? std::get_if<std::int64_t>(&*intent.undo) : nullptr)
+        *undo = in_period(*undo, period);
+    }
     intent.reach = wanted.value.reach;
     intent.audit_reason = hook_.audit_reason;
   }

@@ -1,6 +1,8 @@
 // What sets groups free: see undo.hpp.
 #include "framework/qos/undo.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -36,7 +38,8 @@ bool is_kubelets_best_effort(const Inventory& inventory, std::string_view group)
 }
 
 std::optional<KnobValue> freed(const Journal::Entry& entry, const Inventory& inventory,
-                               const host::Topology* topology, host::CgroupVersion version) {
+                               const host::Topology* topology, host::CgroupVersion version,
+                               std::int64_t period_us) {
   if (const auto* cpus = std::get_if<CpuSet>(&entry.free)) {
     if (entry.knob == Knob::cpuset_cpus && is_kubelets_best_effort(inventory, entry.group)) {
       if (topology == nullptr) return std::nullopt;
@@ -55,7 +58,13 @@ std::optional<KnobValue> freed(const Journal::Entry& entry, const Inventory& inv
   const auto* quota = std::get_if<std::int64_t>(&entry.free);
   if (entry.knob != Knob::cpu_quota || quota == nullptr || *quota <= 0) return entry.free;
   const auto of = [&](std::optional<std::int64_t> limit_milli) {
-    return limit_milli && *limit_milli > 0 ? KnobValue(host::milli_cpu_to_quota(*limit_milli)) : entry.free;
+    if (!limit_milli || *limit_milli <= 0) return entry.free;
+    const std::int64_t usual = host::milli_cpu_to_quota(*limit_milli);
+    if (period_us == host::kDefaultPeriodUs) return KnobValue(usual);
+    constexpr double kLeast = 1000;  // the kernel's
+    return KnobValue(static_cast<std::int64_t>(
+        std::max(kLeast, static_cast<double>(usual) / static_cast<double>(host::kDefaultPeriodUs) *
+                             static_cast<double>(period_us))));
   };
   for (const auto& pod : inventory.all_pods) {
     if (pod->group == entry.group) return of(pod->cpu_limit_milli);

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "framework/hooks/normalization.hpp"
+#include "framework/hooks/quota_period.hpp"
 #include "framework/qos/plugin.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/host/cgroup_paths.hpp"
@@ -119,6 +120,7 @@ class CpuBurst final : public Strategy {
   struct Container {
     const ContainerInfo* info = nullptr;  // the pod's
     std::size_t at = 0;                   // its place in the view
+    std::int64_t period = 0;              // of its quota, in us; 0: not looked at
     std::int64_t quota = 0;               // that it has, as far as is known; 0: not looked at
     std::optional<Bucket> bucket;
     std::int64_t wanted = 0;            // the quota that it is given; 0: none but its base
@@ -129,6 +131,7 @@ class CpuBurst final : public Strategy {
     std::shared_ptr<const PodInfo> info;
     Settings settings;  // its texts are the pod's and the NodeSLO's
     double ratio = 1;
+    std::int64_t period = 0;
     std::vector<Container> containers;
   };
 
@@ -204,11 +207,11 @@ class CpuBurst final : public Strategy {
       if (!pod.settings.bursts() || !has_burst_) continue;
       const std::int64_t limit = *container.info->cpu_limit_milli;
       const std::string& group = container.info->group;
-      std::int64_t us = burst_us(pod.settings, limit);
+      std::int64_t us = in_period(burst_us(pod.settings, limit), period_of(container));
       // Upstream's kernel takes no more than the quota, and no quota below the burst; Anolis' takes all.
       // Which of both this is the first container tells whose burst would be larger than its quota is, and
       // will be with the next writes.
-      const std::int64_t base = normalized_quota(base_quota(limit), pod.ratio);
+      const std::int64_t base = base_of(container, pod.ratio);
       if (!decided_ && us > base) {
         open = true;
         if (probed_.empty() && us > container.wanted && exceeds_quota(group, us)) {
@@ -271,8 +274,7 @@ class CpuBurst final : public Strategy {
     const Operation wanted = wish_of(view, limit, pod.settings, container);
     // The steady state of most: at its base, and it stays there.
     if (container.quota != 0 && container.wanted == 0 && wanted != Operation::up) return 0;
-    const std::int64_t spec = base_quota(limit);
-    const std::int64_t base = normalized_quota(spec, pod.ratio);
+    const std::int64_t spec = spec_of(container), base = base_of(container, pod.ratio);
     const Operation operation = allowed(wanted, node_state_of(view));
     if (container.quota != 0 && container.wanted == 0 && operation != Operation::up) return 0;
     const auto found = context_.knobs.current(Knob::cpu_quota, container.info->group);
@@ -323,30 +325,49 @@ class CpuBurst final : public Strategy {
   }
 
   /// How many containers have a larger quota now.
-  std::size_t scale(const Pod& pod, Plan& plan) const {
+  std::size_t scale(Pod& pod, Plan& plan) {
     std::size_t scaled = 0;
     std::int64_t more = 0;
-    for (const Container& container : pod.containers) {
+    for (Container& container : pod.containers) {
       if (container.wanted == 0) continue;
-      const std::int64_t spec = base_quota(*container.info->cpu_limit_milli);
+      const std::int64_t spec = spec_of(container);
       ++scaled;
-      more += container.wanted - normalized_quota(spec, pod.ratio);
+      const std::int64_t grown = container.wanted - base_of(container, pod.ratio);
+      more += period_of(pod) == period_of(container)
+                  ? grown
+                  : static_cast<std::int64_t>(static_cast<double>(grown) /
+                                              static_cast<double>(period_of(container)) *
+                                              static_cast<double>(period_of(pod)));
       Intent& intent = plan.want(Knob::cpu_quota, container.info->group, container.wanted, kThrottled);
       intent.undo = spec;
       intent.audit_reason = kQuotaReason;
     }
     if (more == 0 || !pod.info->cpu_limit_milli) return scaled;
     Intent& intent = plan.want(Knob::cpu_quota, pod.info->group, quota_of(pod) + more, kThrottled);
-    intent.undo = base_quota(*pod.info->cpu_limit_milli);
+    intent.undo = in_period(base_quota(*pod.info->cpu_limit_milli), period_of(pod));
     intent.audit_reason = kQuotaReason;
     return scaled;
   }
 
   /// That of a pod that has one, while no container of it grows. In cgroup v1 it keeps the whole of it: see
   /// CPU normalization.
-  std::int64_t quota_of(const Pod& pod) const {
-    const std::int64_t spec = base_quota(*pod.info->cpu_limit_milli);
+  std::int64_t quota_of(Pod& pod) {
+    const std::int64_t spec = in_period(base_quota(*pod.info->cpu_limit_milli), period_of(pod));
     return context_.cgroup_version == host::CgroupVersion::v1 ? spec : normalized_quota(spec, pod.ratio);
+  }
+
+  /// Quotas are of the group's own period, which stays for as long as the container does.
+  std::int64_t period_of(Container& container) { return period_of(container.period, container.info->group); }
+  std::int64_t period_of(Pod& pod) { return period_of(pod.period, pod.info->group); }
+  std::int64_t period_of(std::int64_t& seen, std::string_view group) const {
+    if (seen == 0) seen = quota_period(context_.knobs, group).value_or(0);
+    return seen != 0 ? seen : host::kDefaultPeriodUs;
+  }
+  std::int64_t spec_of(Container& container) {
+    return in_period(base_quota(*container.info->cpu_limit_milli), period_of(container));
+  }
+  std::int64_t base_of(Container& container, double ratio) {
+    return normalized_quota(spec_of(container), ratio);
   }
 
   const PluginContext& context_;

@@ -98,6 +98,21 @@ TEST_CASE("A pod's containers each have their own, the pod has all of it", "[koo
         calls + std::size_t{5} * 32);  // no more than looking whether the files are still the same
 }
 
+TEST_CASE("Quotas are of the period that a group has: the kubelet's CustomCPUCFSQuotaPeriod",
+          "[koordlet][hooks]") {
+  HooksRig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.pod("b", Qos::be, {{"a"}, {"b"}},
+          borrowing({{"a", {.cpu_request = 500, .cpu_limit = 1000, .memory_limit = kGiB}},
+                     {"b", {.cpu_request = 500, .cpu_limit = 20, .memory_limit = kGiB}}},
+                    LentResources{1000, 1020, 2 * kGiB}));
+  for (const char* below : {"", "/a", "/b"}) rig.kernel.group(kPod + below).period = 10'000;
+  rig.ticks(1);
+  CHECK(rig.group(kPod).quota == 10'200);
+  CHECK(rig.group(kPod + "/a").quota == 10'000);
+  CHECK(rig.group(kPod + "/b").quota == 1000);  // the kernel's least
+  CHECK(rig.group(kPod + "/a").period == 10'000);
+}
+
 TEST_CASE("Mid pods have what they asked of mid resources", "[koordlet][hooks]") {
   HooksRig rig(CgroupVersion::v1);
   PodInfo& pod = rig.pod("m", Qos::ls, {{"c"}}, one(1000, 2000, kGiB));

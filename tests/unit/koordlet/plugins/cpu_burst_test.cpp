@@ -200,6 +200,27 @@ TEST_CASE("A throttled container grows with its pod, each by itself, and shrinks
   CHECK(rig.metrics->exposition().find("cfs_quota_us{") == std::string::npos);
 }
 
+TEST_CASE("Quotas grow in the period that a group has: the kubelet's CustomCPUCFSQuotaPeriod",
+          "[koordlet][burst]") {
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.pod({{"a", 2000, 2, 0.5}, {"b", 1000, 1, 0}});
+  // As the kubelet makes them.
+  for (const auto& [group, quota] :
+       {std::pair("kubepods/p", 30'000), {"kubepods/p/a", 20'000}, {"kubepods/p/b", 10'000}}) {
+    rig.kernel.group(group).period = 10'000;
+    rig.kernel.group(group).quota = quota;
+  }
+  rig.ticks(3);
+  CHECK(rig.quota_of("kubepods/p/a") == 34'560);
+  CHECK(rig.quota_of("kubepods/p/b") == 10'000);
+  CHECK(rig.quota_of("kubepods/p") == 44'560);
+  CHECK(rig.kernel.group("kubepods/p/a").burst <= 200'000);
+  rig.node("none");
+  rig.ticks(3);
+  CHECK(rig.quota_of("kubepods/p/a") == 20'000);
+  CHECK(rig.quota_of("kubepods/p") == 30'000);
+}
+
 TEST_CASE("A pod without a limit keeps none, a container without one neither grows nor shrinks",
           "[koordlet][burst]") {
   Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
