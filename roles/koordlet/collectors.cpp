@@ -7,6 +7,7 @@ extern const CollectorEntry kBestEffort;
 extern const CollectorEntry kColdPages;
 extern const CollectorEntry kCpi;
 extern const CollectorEntry kGroups;
+extern const CollectorEntry kInterference;
 extern const CollectorEntry kNode;
 extern const CollectorEntry kPressure;
 extern const CollectorEntry kResctrlCollector;
@@ -20,7 +21,7 @@ extern const CollectorEntry kWaitBlame;
 CollectorTable collector_table() {
   static constexpr const CollectorEntry* kTable[] = {
       &kNode, &kGroups, &kBestEffort, &kSystem,    &kPressure, &kColdPages, &kResctrlCollector,
-      &kCpi,  &kTracer, &kRunQueue,   &kWaitBlame, &kStalls,   &kStorage,
+      &kCpi,  &kTracer, &kRunQueue,   &kWaitBlame, &kStalls,   &kStorage,   &kInterference,
   };
   return kTable;
 }

@@ -23,6 +23,8 @@
 #include "setup/state_dirs.hpp"
 #include "transports/hook_server/registration.hpp"
 
+#include "framework/tick/interference.hpp"
+
 namespace koord::koordlet {
 
 namespace {
@@ -366,7 +368,8 @@ Result<> Agent::set_up_kubernetes() {
   reporter_.emplace(
       Reporter::Parts{context_.clock, log_, context_.metrics, external_, *parts_.client, context_.informers,
                       hub_, series_, *predictor_, [this] { return observer_->last_tick(); },
-                      [this] { return states_->pods_listed(); }},
+                      [this] { return states_->pods_listed(); },
+                      [this] { return sampler_->view().find<Interference>(); }},
       parts_.place.node_name, context_.gates.enabled("NodeMetricPromMetrics"));
   return {};
 }

@@ -59,6 +59,8 @@ constexpr std::array kGates = {
              "Count cycles and instructions of containers, where the machine shows its counters."),
     gate_off("Libpfm4", "Accepted: both are always counted as one group, for which upstream needs libpfm4."),
     gate_off("PSICollector", "Sample the pressure of pods and containers."),
+    gate_off("PodInterference",
+             "Say of each pod and class how much of what it could do it loses to others (koord's own)."),
     gate_off("BlkIOReconcile",
              "Limit block I/O of best-effort work and of pods, and set io.cost, as NodeSLO and pods say."),
     gate_off("ColdPageCollector",

@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kQosWidth = 6;
 /// What the columns behind the name take.
 constexpr std::size_t kBehindName = 56;
+/// A pod that loses less to others has no line of its own for it.
+constexpr double kWorthALine = 0.1;
 
 std::string micros(double us) {
   if (us < 1000) return fmt::format("{:.0f}us", us);
@@ -67,6 +69,22 @@ std::string blame_line(const BlameView& blame) {
   return line;
 }
 
+/// "0.62: run queue 0.60, memory 0.05"
+std::string lost_text(const InterferenceView& lost) {
+  std::string text = fmt::format("{:.2f}", lost.all);
+  const char* before = ":";
+  const auto part = [&](std::string_view name, const std::optional<double>& value) {
+    if (!value || *value < 0.005) return;
+    text += fmt::format("{} {} {:.2f}", before, name, *value);
+    before = ",";
+  };
+  part("run queue", lost.run_queue);
+  part("memory", lost.memory);
+  part("I/O", lost.io);
+  part("CPI", lost.cpi);
+  return text;
+}
+
 void add_head(std::string& out, const NodeView& node, std::size_t width) {
   std::string sources;
   for (const koordlet::SourceView& source : node.sources)
@@ -89,6 +107,9 @@ void add_head(std::string& out, const NodeView& node, std::size_t width) {
   for (const koordlet::StrategyView& strategy : node.strategies)
     if (strategy.enabled) out += fmt::format("{}\n", clean(strategy_line(strategy), width));
   if (node.blame) out += fmt::format("{}\n", clean(blame_line(*node.blame), width));
+  for (const InterferenceView& lost : node.interference)
+    out +=
+        fmt::format("{}\n", clean(fmt::format("{} loses to others {}", lost.name, lost_text(lost)), width));
   for (const koordlet::SourceView& source : node.sources)
     if (!source.ok && !source.error.empty())
       out += fmt::format("{}\n", clean(fmt::format("{}: {}", source.name, source.error), width));
@@ -148,6 +169,9 @@ std::string render_top(const NodeView& node, const PodListView& pods, std::size_
     if (pod->best_effort_wait_seconds)
       lines.push_back(fmt::format("  waited {} by best-effort work's doing\n",
                                   micros(*pod->best_effort_wait_seconds * 1e6)));
+    if (pod->interference && pod->interference->all >= kWorthALine)
+      lines.push_back(fmt::format(
+          "{}\n", clean(fmt::format("  loses to others {}", lost_text(*pod->interference)), width)));
     if (pod->containers.size() > 1)
       for (const koordlet::ContainerView& container : pod->containers)
         lines.push_back(row(name_width, fmt::format("  {}", container.name), "", container.usage,

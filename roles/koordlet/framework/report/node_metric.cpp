@@ -6,6 +6,9 @@
 #include <cmath>
 #include <string>
 
+#include "framework/tick/interference.hpp"
+#include "koord/json/writer.hpp"
+
 namespace koord::koordlet {
 
 namespace {
@@ -49,6 +52,23 @@ api::ResourceMap usage_of(const Aggregate& cpu, const Aggregate& memory, Pick pi
 
 bool is_warm(const Aggregate& aggregate, nanoseconds window) {
   return static_cast<double>(aggregate.span.count()) >= kWarm * static_cast<double>(window.count());
+}
+
+/// As upstream's Go writes and reads extensions: below a member Object.
+std::string extensions(const InterferenceParts& lost) {
+  std::string text;
+  json::Writer json(text);
+  json.begin_object().key("Object").begin_object().key("interference").begin_object();
+  const auto part = [&json](std::string_view name, double value) {
+    if (known(value)) json.member(name, std::round(value * 1000) / 1000);
+  };
+  part("all", lost.all());
+  part("runQueue", lost.run_queue);
+  part("memory", lost.memory);
+  part("io", lost.io);
+  part("cpi", lost.cpi);
+  json.end_object().end_object().end_object();
+  return text;
 }
 
 class Builder {
@@ -140,7 +160,7 @@ ReportPolicy report_policy(const api::NodeMetricSpec& spec) {
 
 api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Inventory& inventory,
                                          const ReportPolicy& policy, MonoTime now, WallTime wall,
-                                         ProdPredictor& prod) {
+                                         ProdPredictor& prod, const Interference* interference) {
   const Builder build(series, policy, now);
   api::NodeMetricStatus status;
   status.update_time = api::Time{std::chrono::floor<std::chrono::seconds>(wall)};
@@ -162,6 +182,9 @@ api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Invent
     const Qos qos = with_default(pod->qos, pod->kube_qos);
     one.priority = Symbol(to_string(with_default(pod->priority_class, qos)));
     one.qos = Symbol(to_string(qos));
+    if (interference != nullptr)
+      if (const auto lost = interference->pods.find(pod->uid); lost != interference->pods.end())
+        one.extensions.text = extensions(lost->second);
     status.pods_metric.push_back(std::move(one));
   }
   std::sort(status.pods_metric.begin(), status.pods_metric.end(), [](const auto& a, const auto& b) {

@@ -47,6 +47,8 @@ class Reporter {
     std::function<std::optional<MonoTime>()> last_tick;
     /// When the list of pods was last known to be true; nothing: it never was.
     std::function<std::optional<MonoTime>()> pods_listed;
+    /// What pods lose to others, as of the last tick; null: not known.
+    std::function<const Interference*()> interference = {};
   };
   /// Declares the informer of the node's NodeMetric. `show`: as metrics, too (NodeMetricPromMetrics).
   Reporter(Parts parts, std::string node, bool show);

@@ -7,6 +7,7 @@
 #include "framework/sampler/sampler.hpp"
 #include "framework/tick/best_effort_use.hpp"
 #include "framework/tick/blamed_waits.hpp"
+#include "framework/tick/interference.hpp"
 #include "framework/tick/run_queue_waits.hpp"
 #include "koord/host/cgroup_paths.hpp"
 
@@ -57,6 +58,11 @@ void add(double& sum, double value) {
 
 void raise(double& part, double whole) {
   if (known(whole)) part = known(part) ? std::max(part, whole) : whole;
+}
+
+InterferenceView view_of(const InterferenceParts& parts, std::string_view name) {
+  return {std::string(name),    parts.all(),      number(parts.run_queue),
+          number(parts.memory), number(parts.io), number(parts.cpi)};
 }
 
 }  // namespace
@@ -152,6 +158,9 @@ NodeView Observer::node() const {
   for (const Availability& one : parts_.sampler.availability())
     view.collectors.push_back({std::string(one.name), one.works, one.reason});
   view.blame = blame();
+  if (const auto* const lost = seen.find<Interference>())
+    for (const Interference::Tier& tier : lost->tiers)
+      view.interference.push_back(view_of(tier.parts, to_string(tier.qos)));
   return view;
 }
 
@@ -186,6 +195,9 @@ PodView Observer::pod(const PodInfo& info, const Usage& usage, std::span<const U
   const BlamedWaits* const blamed = seen.find<BlamedWaits>();
   if (const double* seconds = blamed != nullptr ? find(blamed->pods, info.uid) : nullptr)
     view.best_effort_wait_seconds = *seconds;
+  const Interference* const lost = seen.find<Interference>();
+  if (const InterferenceParts* parts = lost != nullptr ? find(lost->pods, info.uid) : nullptr)
+    view.interference = view_of(*parts, {});
   view.suppressed = suppressed(info.group);
   const RunQueueWaits* const waits = seen.find<RunQueueWaits>();
   bool all_cpu = !info.containers.empty(), all_memory = all_cpu;

@@ -39,18 +39,24 @@ KOORD_SCHEMA(BlameView, ROW(period_seconds).always(),
                  .always()
                  .doc("Of what best-effort work caused of each wait."),
              ROW(fit).always().doc("For somebody who acts on it."), ROW(why_unfit));
+KOORD_SCHEMA(InterferenceView, ROW(name).doc("Of the class."),
+             ROW(all).always().doc("Of what could have been done of late the share that was lost to others."),
+             ROW(run_queue).doc("Waits for a CPU."), ROW(memory).doc("Waits for memory."),
+             ROW(io).doc("Waits for block devices."),
+             ROW(cpi).doc("Cycles beyond those of the median of half an hour."));
 KOORD_SCHEMA(NodeView, ROW(name), ROW(version), ROW(time), ROW(tick).always(), ROW(cgroup_version),
              ROW(cgroup_driver), ROW(capacity), ROW(allocatable),
              ROW(reserved_cpu_cores).wire("reservedCPUCores").always(), ROW(usage), ROW(tiers),
              ROW(complete).always().doc("Everything was read in the last tick."), ROW(slo_known).always(),
-             ROW(strategies), ROW(suppressed), ROW(failures), ROW(sources), ROW(collectors), ROW(blame));
+             ROW(strategies), ROW(suppressed), ROW(failures), ROW(sources), ROW(collectors), ROW(blame),
+             ROW(interference).doc("By class."));
 KOORD_SCHEMA(ContainerView, ROW(name), ROW(id), ROW(limits), ROW(usage), ROW(run_queue_latency));
 KOORD_SCHEMA(PodView, ROW(ns).wire("namespace"), ROW(name), ROW(uid),
              ROW(qos).doc("With the default where the pod has no label."), ROW(kube_qos).wire("kubeQOS"),
              ROW(priority_class), ROW(cgroup), ROW(usage), ROW(limits), ROW(run_queue_latency),
              ROW(best_effort_wait_seconds)
                  .doc("How long its tasks waited by best-effort work's doing, over the last seconds."),
-             ROW(suppressed), ROW(containers));
+             ROW(interference), ROW(suppressed), ROW(containers));
 KOORD_SCHEMA(PodListView, ROW(node), ROW(time), ROW(pods_known).always(), ROW(pods).always(),
              ROW(host_applications));
 

@@ -99,6 +99,14 @@ struct BlameView {
   KOORD_STRUCT(BlameView);
 };
 
+/// What a pod, or a class of pods, lost to others of late: shares, 0 to 1.
+struct InterferenceView {
+  std::string name;  // of the class; empty for a pod's
+  double all = 0;
+  std::optional<double> run_queue, memory, io, cpi;
+  KOORD_STRUCT(InterferenceView);
+};
+
 struct NodeView {
   std::string name, version;
   api::Time time;
@@ -116,6 +124,7 @@ struct NodeView {
   std::vector<SourceView> sources;
   std::vector<CollectorView> collectors;
   api::Box<BlameView> blame;
+  std::vector<InterferenceView> interference;  // by class
   KOORD_STRUCT(NodeView);
 };
 
@@ -134,6 +143,7 @@ struct PodView {
   LimitsView limits;  // sums, where every container has one
   api::Box<LatencyView> run_queue_latency;
   std::optional<double> best_effort_wait_seconds;  // that it caused, over the last seconds
+  api::Box<InterferenceView> interference;
   std::vector<SuppressionView> suppressed;
   std::vector<ContainerView> containers;
   KOORD_STRUCT(PodView);

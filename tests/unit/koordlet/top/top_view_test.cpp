@@ -38,6 +38,7 @@ NodeView node() {
                          .best_effort_p99_us = 340,
                          .fit = false,
                          .why_unfit = "late"};
+  view.interference = {{"LS", 0.25, 0.2, {}, 0.06, 0.0}, {"BE", 0.5, 0.5, {}, {}, {}}};
   return view;
 }
 
@@ -55,6 +56,8 @@ TEST_CASE("Node, tiers, what is held back and why, pods by their CPU") {
   big.usage = {0.9, 1 << 30, {}, {}};
   big.limits = {2.0, std::int64_t{2} << 30};
   big.best_effort_wait_seconds = 0.03;
+  big.interference = InterferenceView{"", 0.62, 0.6, 0.05, {}, {}};
+  small.interference = InterferenceView{"", 0.09, 0.09, {}, {}, {}};
   big.run_queue_latency = LatencyView{12, 300, 1500, 20, 1000};
   ContainerView one, two;
   one.name = "one";
@@ -63,14 +66,18 @@ TEST_CASE("Node, tiers, what is held back and why, pods by their CPU") {
   pods.pods = {small, big};
   const std::string text = render_top(node(), pods, 80, 0);
   CAPTURE(text);
-  for (const char* part : {"kubelet ok", "API server FAILS", "API server: connection refused",
-                           "CPU 1.50 of 4.00 cores (38%)", "memory 3.0Gi of 16Gi (19%)",
-                           "CPUSuppress (held for 12 s): cfsQuota: 0.80 of 4", "run_queue_latency: no BTF",
-                           "LS waited 8.0ms in 1.0s, while there ran: BE 75%, LS 25%; BE caused 50%, p99 34",
-                           "kubepods/besteffort cpu.cfs_quota_us = 80000 (held): LS uses 1.0", "12us/1.5ms",
-                           "waited 30.0ms by best-effort work's doing", "25%", "  one"})
+  for (const char* part :
+       {"kubelet ok", "API server FAILS", "API server: connection refused", "CPU 1.50 of 4.00 cores (38%)",
+        "memory 3.0Gi of 16Gi (19%)", "CPUSuppress (held for 12 s): cfsQuota: 0.80 of 4",
+        "run_queue_latency: no BTF",
+        "LS waited 8.0ms in 1.0s, while there ran: BE 75%, LS 25%; BE caused 50%, p99 34",
+        "kubepods/besteffort cpu.cfs_quota_us = 80000 (held): LS uses 1.0", "12us/1.5ms",
+        "waited 30.0ms by best-effort work's doing", "LS loses to others 0.25: run queue 0.20, I/O 0.06\n",
+        "BE loses to others 0.50: run", "  loses to others 0.62: run queue 0.60, memory 0.05\n", "25%",
+        "  one"})
     CHECK(text.find(part) != std::string::npos);
   CHECK(text.find("Off") == std::string::npos);
+  CHECK(text.find("0.09") == std::string::npos);
   CHECK(text.find("default/big") < text.find("default/small"));
   CHECK(widest(text) <= 80);
 }

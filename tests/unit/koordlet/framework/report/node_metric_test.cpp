@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "framework/tick/interference.hpp"
 #include "koord/api/schema/codec.hpp"
 
 namespace koord::koordlet {
@@ -72,9 +73,9 @@ struct World {
   ReportPolicy policy;
   WallTime wall{std::chrono::seconds(1'700'000'000) + 900ms};
 
-  api::NodeMetricStatus status() {
+  api::NodeMetricStatus status(const Interference* lost = nullptr) {
     ProdPredictor prod([](std::string_view) { return std::optional<Amounts>(); }, {}, wall);
-    return node_metric_status(series, inventory, policy, kStart + 1000s, wall, prod);
+    return node_metric_status(series, inventory, policy, kStart + 1000s, wall, prod, lost);
   }
   void add_pod(std::string uid, std::string ns, std::string name, host::KubeQos kube, Qos qos = Qos::none,
                PriorityClass priority = PriorityClass::none) {
@@ -242,6 +243,20 @@ TEST_CASE("Memory by policy: with page cache or without") {
   CHECK(world.status().node_metric->node_usage.resources.find("memory")->value() == 100);
   fill(world.series, 1, {{Metric::node_memory_with_hot_pages, "", 700}});
   CHECK(world.status().node_metric->node_usage.resources.find("memory")->value() == 700);
+}
+
+TEST_CASE("What pods lose to others is in their extensions, as upstream's Go reads them") {
+  World world;
+  auto a = std::make_shared<PodInfo>();
+  a->uid = a->name = "a";
+  world.inventory.pods = {a};
+  fill(world.series, 60, {{Metric::pod_cpu, "a", 1}, {Metric::pod_memory, "a", 100}});
+  CHECK(world.status().pods_metric.at(0).extensions.empty());
+  Interference lost;
+  lost.pods["a"] = {.run_queue = 0.5, .memory = kUnknown, .io = 0.25, .cpi = kUnknown};
+  lost.pods["b"] = {.run_queue = 1};
+  CHECK(world.status(&lost).pods_metric.at(0).extensions.text ==
+        R"({"Object":{"interference":{"all":0.625,"runQueue":0.5,"io":0.25}}})");
 }
 
 TEST_CASE("NUMA nodes: each with its own, the system's part where it is known") {
