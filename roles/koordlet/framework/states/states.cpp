@@ -244,8 +244,8 @@ void States::publish() {
   const Inventory& now = *parts_.hub.current();
   if (now.generation > 0 && now.driver == next.driver && now.kubelet_root == next.kubelet_root &&
       now.node == next.node && now.all_pods == next.all_pods && now.own_cpus == next.own_cpus &&
-      now.kubelet == next.kubelet && now.claims == next.claims && now.slo == next.slo && now.slo_known == next.slo_known &&
-      now.pods_known == next.pods_known)
+      now.kubelet == next.kubelet && now.claims == next.claims && now.slo == next.slo &&
+      now.slo_known == next.slo_known && now.pods_known == next.pods_known)
     return;
   parts_.hub.publish(std::move(next));
 }
