@@ -423,8 +423,7 @@ class QosManager::Impl final : public KnobReader {
       // Who is on CPUs of its own stays so while the kubelet has yet to tell of it.
       const bool of_a_hook = owned && owner->settings.enabled && owner->row->hook != nullptr;
       if (of_a_hook && ahead_.awaits(entry, *inventory_, now_)) continue;
-      auto value =
-          freed(entry, *inventory_, context_.topology().get(), executor_.version(), period_of(entry));
+      auto value = freed(entry, *inventory_, context_.topology().get(), executor_);
       if (!value) continue;
       Intent intent;
       intent.knob = entry.knob;
@@ -483,13 +482,6 @@ class QosManager::Impl final : public KnobReader {
            (decision.intent->undo && *decision.value == *decision.intent->undo);
   }
 
-  /// Of the group's quota, in us; the kernel's usual one of what is no quota.
-  std::int64_t period_of(const Journal::Entry& entry) {
-    if (entry.knob != host::Knob::cpu_quota) return host::kDefaultPeriodUs;
-    const auto found = executor_.current(host::Knob::cpu_period, entry.group);
-    const auto* const us = found ? std::get_if<std::int64_t>(&*found) : nullptr;
-    return us != nullptr && *us > 0 ? *us : host::kDefaultPeriodUs;
-  }
   bool is_done(const Arbiter::Decision& decision) const {
     return executor_.holds(decision.target, *decision.value) || executor_.is_absent(decision.target) ||
            executor_.is_others(decision.target);

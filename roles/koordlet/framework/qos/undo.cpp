@@ -38,8 +38,8 @@ bool is_kubelets_best_effort(const Inventory& inventory, std::string_view group)
 }
 
 std::optional<KnobValue> freed(const Journal::Entry& entry, const Inventory& inventory,
-                               const host::Topology* topology, host::CgroupVersion version,
-                               std::int64_t period_us) {
+                               const host::Topology* topology, Executor& executor) {
+  const host::CgroupVersion version = executor.version();
   if (const auto* cpus = std::get_if<CpuSet>(&entry.free)) {
     if (entry.knob == Knob::cpuset_cpus && is_kubelets_best_effort(inventory, entry.group)) {
       if (topology == nullptr) return std::nullopt;
@@ -57,6 +57,9 @@ std::optional<KnobValue> freed(const Journal::Entry& entry, const Inventory& inv
   }
   const auto* quota = std::get_if<std::int64_t>(&entry.free);
   if (entry.knob != Knob::cpu_quota || quota == nullptr || *quota <= 0) return entry.free;
+  const auto found = executor.current(Knob::cpu_period, entry.group);
+  const auto* const period = found ? std::get_if<std::int64_t>(&*found) : nullptr;
+  const std::int64_t period_us = period != nullptr && *period > 0 ? *period : host::kDefaultPeriodUs;
   const auto of = [&](std::optional<std::int64_t> limit_milli) {
     if (!limit_milli || *limit_milli <= 0) return entry.free;
     const std::int64_t usual = host::milli_cpu_to_quota(*limit_milli);

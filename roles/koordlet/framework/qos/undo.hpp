@@ -20,10 +20,9 @@ bool is_kubelets_best_effort(const Inventory& inventory, std::string_view group)
 /// The value that sets an entry's group free now. A quota that was found there was the kubelet's: it may have
 /// resized the container meanwhile, while no agent ran. CPUs may have gone offline, which cgroup v1 takes no
 /// more, or be exclusively somebody's by now. Nothing: that is not known, and its CPUs stay as they are.
-/// `topology` may be null. `period_us`: of the group's quota, as its file says.
+/// `topology` may be null. A quota is of the period that the group's file says.
 std::optional<KnobValue> freed(const Journal::Entry& entry, const Inventory& inventory,
-                               const host::Topology* topology, host::CgroupVersion version,
-                               std::int64_t period_us = host::kDefaultPeriodUs);
+                               const host::Topology* topology, Executor& executor);
 
 /// Which best-effort groups have fewer CPUs than are online, with what they have: the first eight and how
 /// many more, for a message; empty: none, or there is no topology.
