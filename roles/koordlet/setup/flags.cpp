@@ -216,7 +216,8 @@ constexpr std::array<Flag, 17> kHookFlags = {{
      "PreUpdateContainerResources, ...",
      0, kRuntime},
     {"runtime-hooks-reconcile-interval", FlagType::duration, "10s",
-     "How often containers are looked through for new processes (OOMScoreAdj, CoreSched), each second at most. "
+     "How often containers are looked through for new processes (OOMScoreAdj, CoreSched), each second at "
+     "most. "
      "Other values are set when pods, node or NodeSLO change.",
      0, kQos},
     {"disable-unset-cpu-quota", FlagType::boolean, "false",
