@@ -201,6 +201,7 @@ tier_long() {
   configure_asan && KOORD_LONG_TESTS=1 run_meson_tests asan-whole build-asan --suite unit --timeout-multiplier 20
   run_check kube-assets kube-assets --long
   run_check docker-package docker
+  run_check promtool promtool
   # What looks at packages besides the tests.
   install_missing lintian rpm rpmlint
   run_check debian-root debian-root
