@@ -80,7 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   set_device_resources(object, object.arena());
   check(right(object));
   check_prints(object);
-  check_reserved_annotations(object);
+  check_reserved_annotations(object, true);
   check_classes(object, *came, {});
   check_device_resources(object);
   return 0;

@@ -40,7 +40,8 @@ constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
 constexpr std::string_view kJournal = "throttled", kActions = "evicted", kBirths = "births",
-                           kResctrl = "resctrl", kSeries = "koord-series", kObjects = "koord-api-server.json";
+                           kGpuFaults = "gpu-faults", kResctrl = "resctrl", kSeries = "koord-series",
+                           kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
 /// How long one that --cleanup asks to end may take.
@@ -359,7 +360,7 @@ Result<> Agent::set_up_kubernetes() {
     terway_ = std::make_unique<terway_qos::TerwayFiles>(
         terway_qos::TerwayFiles::Parts{context_.clock, log_, context_.workers, hub_},
         terway_qos::folder_of(parts_.place.root));
-  devices_ = Devices::make(context_, log_, *parts_.client, parts_.place);
+  devices_ = Devices::make(context_, log_, *parts_.client, parts_.place, boot_file(kGpuFaults));
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   KOORD_TRY(prediction, read_prediction(context_.flags));
   predictor_.emplace(Predictor::Parts{context_.clock, log_, context_.workers, series_}, prediction,

@@ -21,7 +21,7 @@ constexpr nanoseconds kShortest = std::chrono::milliseconds(100), kUsual = std::
 }  // namespace
 
 std::unique_ptr<Devices> Devices::make(runtime::RoleContext& context, Logger& log, kube::Client& client,
-                                       const Place& place) {
+                                       const Place& place, BootFile::Place faults) {
   const FeatureGates& gates = context.gates;
   const bool report = gates.enabled("Accelerators");
   if (!report && !gates.enabled("GPUEnvInject") && !gates.enabled("RDMADeviceInject")) return nullptr;
@@ -33,7 +33,8 @@ std::unique_ptr<Devices> Devices::make(runtime::RoleContext& context, Logger& lo
   if (!context.flags.get_bool("xpu-enforce-collect-from-device-infos")) {
     host::NvmlProcess::Options asking;
     if (place.in_pod) asking.root = fmt::format("{}1/root", place.root.proc);
-    const auto cards = std::make_shared<NvidiaCards>(context.clock, place.root, std::move(asking));
+    const auto cards =
+        std::make_shared<NvidiaCards>(context.clock, place.root, std::move(asking), std::move(faults));
     sources.gpus = [cards] { return cards->read(); };
   }
   if (gates.enabled("RDMADevices") || gates.enabled("RDMADeviceInject"))

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "framework/devices/device_watch.hpp"
+#include "framework/keep/boot_file.hpp"
 #include "framework/report/device_reporter.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/role.hpp"
@@ -21,7 +22,7 @@ struct Devices {
       : interval(every), watch(std::move(sources), log, metrics) {}
   /// Null: no gate is on that wants to know of devices. The arguments outlive it.
   static std::unique_ptr<Devices> make(runtime::RoleContext& context, Logger& log, kube::Client& client,
-                                       const Place& place);
+                                       const Place& place, BootFile::Place faults);
 };
 
 }  // namespace koord::koordlet

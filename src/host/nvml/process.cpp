@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,6 +53,13 @@ struct Pipe {
     if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error(errno, "pipe");
     return Pipe{Fd(ends[0]), Fd(ends[1])};
   }
+  /// A socket: writing to it after its reader has ended is an error, and no signal that ends this process.
+  static Result<Pipe> make_socket() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+      return errno_error(errno, "socketpair");
+    return Pipe{Fd(ends[0]), Fd(ends[1])};
+  }
 };
 
 /// What stands between fork and exec: system calls alone, for another thread may have held any lock. Returns
@@ -59,8 +67,8 @@ struct Pipe {
 int become_helper(const char* root, int in, int out, int image, char* const* arguments) {
   (void)::setpgid(0, 0);
   // Above what is put in place, so that nothing is overwritten before it was copied.
-  const int high_in = ::fcntl(in, F_DUPFD, 10), high_out = ::fcntl(out, F_DUPFD, 10),
-            high_image = ::fcntl(image, F_DUPFD, 10);
+  const int high_in = ::fcntl(in, F_DUPFD_CLOEXEC, 10), high_out = ::fcntl(out, F_DUPFD_CLOEXEC, 10),
+            high_image = ::fcntl(image, F_DUPFD_CLOEXEC, 10);
   const int nothing = ::open("/dev/null", O_WRONLY);
   if (high_in < 0 || high_out < 0 || high_image < 0) return errno;
   if (nothing >= 0) ::dup2(nothing, STDERR_FILENO);
@@ -85,7 +93,7 @@ class NvmlProcess::Child {
  public:
   static Result<std::unique_ptr<Child>> start(const Options& options) {
     KOORD_TRY(image, program());
-    KOORD_TRY(in, Pipe::make());
+    KOORD_TRY(in, Pipe::make_socket());
     KOORD_TRY(out, Pipe::make());
     KOORD_TRY(verdict, Pipe::make());
     std::string name = "koord-nvml", library = options.library;
@@ -127,7 +135,7 @@ class NvmlProcess::Child {
 
   Result<std::string> ask(Clock& clock, nanoseconds limit) {
     const MonoTime until = clock.mono() + limit;
-    if (::write(in_.get(), "q", 1) != 1) return Error(Code::io, "NVML's helper has ended");
+    if (::send(in_.get(), "q", 1, MSG_NOSIGNAL) != 1) return Error(Code::io, "NVML's helper has ended");
     std::string text;
     while (!text.ends_with("end\n")) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - clock.mono()).count();

@@ -136,6 +136,10 @@ static int flush(void) {
 
 static void* events;
 static char watched[kMostCards];
+static struct {
+  Device device;
+  char bus_id[32];
+} seen[kMostCards]; /* whose events are watched: a card that is lost does not say any more where it is */
 
 static void report_processes(unsigned index, Device device) {
   static Process processes[kMostProcesses];
@@ -186,6 +190,8 @@ static void report_card(unsigned index) {
   if (events != 0 && index < kMostCards && !watched[index]) {
     failed = nvml.watch(device, kXid, events);
     watched[index] = 1;
+    seen[index].device = device;
+    snprintf(seen[index].bus_id, sizeof seen[index].bus_id, "%s", pci.bus_id);
     if (failed == kNotSupported) say("unwatched\t%s\n", pci.bus_id);
   }
   report_processes(index, device);
@@ -197,7 +203,11 @@ static void report_events(void) {
   for (int i = 0; i < 64 && events != 0 && nvml.next_event(events, &event, 0) == kOk; ++i) {
     if (event.type != kXid) continue;
     memset(&pci, 0, sizeof pci);
-    if (nvml.pci(event.device, &pci) != kOk) pci.bus_id[0] = 0;
+    if (nvml.pci(event.device, &pci) != kOk) {
+      pci.bus_id[0] = 0;
+      for (int j = 0; j < kMostCards; ++j)
+        if (seen[j].device == event.device) memcpy(pci.bus_id, seen[j].bus_id, sizeof pci.bus_id);
+    }
     say("xid\t%s\t%llu\n", clean(pci.bus_id), event.data);
   }
 }

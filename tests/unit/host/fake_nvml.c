@@ -1,6 +1,6 @@
 /* A driver's library of tests: what it says stands in the file that /proc/self/environ cannot tell (its
  * environment is empty), so beside the library itself: LIBRARY.say. One line a card: "MINOR UUID BUS MEMORY MIG
- * NAME", or "lost"; "hang", "crash", "flood" and "xid BUS CODE" are what they say. */
+ * NAME", or "lost"; "hang", "crash", "xid BUS CODE" and "lostxid INDEX CODE" (of a card that does not answer) are what they say. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@ static char lines[MOST][256];
 static unsigned cards;
 static char xid_bus[64];
 static unsigned long long xid_code;
+static unsigned xid_index; /* 0: by xid_bus */
 
 static void read_script(void) {
   Dl_info self;
@@ -21,12 +22,16 @@ static void read_script(void) {
   snprintf(path, sizeof path, "%s.say", self.dli_fname);
   FILE* file = fopen(path, "r");
   cards = 0;
-  xid_code = 0;
+  xid_code = xid_index = 0;
   char line[256];
   while (file != 0 && cards < MOST && fgets(line, sizeof line, file) != 0) {
     line[strcspn(line, "\n")] = 0;
     if (strcmp(line, "hang") == 0) pause();
     if (strcmp(line, "crash") == 0) abort();
+    if (sscanf(line, "lostxid %u %llu", &xid_index, &xid_code) == 2) {
+      ++xid_index;
+      continue;
+    }
     if (sscanf(line, "xid %63s %llu", xid_bus, &xid_code) == 2) continue;
     strcpy(lines[cards++], line);
   }
@@ -81,6 +86,7 @@ int nvmlDeviceGetPciInfo_v3(void* device, struct Pci* pci) {
     snprintf(pci->bus, sizeof pci->bus, "%s", xid_bus);
     return 0;
   }
+  if (strcmp(lines[(size_t)device - 1], "lost") == 0) return 15;
   return part(device, 2, pci->bus, sizeof pci->bus);
 }
 int nvmlDeviceGetMigMode(void* device, unsigned* now, unsigned* later) {
@@ -128,7 +134,7 @@ struct Event {
 int nvmlEventSetWait_v2(void* events, struct Event* event, unsigned wait) {
   (void)events, (void)wait;
   if (xid_code == 0) return 10;
-  *event = (struct Event){(void*)-1, 8, xid_code, {0, 0}};
+  *event = (struct Event){xid_index != 0 ? (void*)(size_t)xid_index : (void*)-1, 8, xid_code, {0, 0}};
   xid_code = 0;
   return 0;
 }

@@ -3,6 +3,7 @@
 #include "koord/host/nvml.hpp"
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
@@ -90,6 +91,11 @@ TEST_CASE("Cards come, get lost and are cut, beside one another", "[nvml]") {
   REQUIRE(answer->faults.size() == 1);
   CHECK(answer->faults[0].xid == 79);
   CHECK(rig.helper->pid() == pid);  // the same one goes on
+  rig.say("lost\nlostxid 0 79\n");  // it does not say any more where it is
+  answer = rig.helper->ask();
+  REQUIRE(answer.has_value());
+  REQUIRE(answer->faults.size() == 1);
+  CHECK(answer->faults[0].bus_id == "0000:3b:00.0");
   rig.say("");
   REQUIRE(rig.helper->ask().has_value());
   CHECK(rig.helper->ask()->cards.empty());
@@ -111,7 +117,10 @@ TEST_CASE("A driver that hangs or crashes costs an answer", "[nvml]") {
     const auto answer = rig.helper->ask();
     REQUIRE(answer.has_value());
     CHECK(answer->cards.size() == 1);
-    ::kill(rig.helper->pid(), SIGKILL);  // somebody ends it
+    const pid_t pid = rig.helper->pid();
+    ::kill(pid, SIGKILL);  // somebody ends it
+    siginfo_t ended{};
+    REQUIRE(::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) == 0);
     CHECK_FALSE(rig.helper->ask().has_value());
     CHECK(rig.helper->ask().has_value());
   }

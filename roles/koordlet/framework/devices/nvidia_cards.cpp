@@ -20,6 +20,11 @@ namespace {
 /// Errors of the application: the card works (NVIDIA's list of Xid errors).
 constexpr std::array<std::uint64_t, 6> kOfApplications = {13, 31, 43, 45, 68, 109};
 constexpr std::string_view kPrefix = "NVIDIA ";
+constexpr BootFile::Kind kFaults = {.header = "koord-gpu-faults 1 ",
+                                    .what = "a file of GPUs' faults",
+                                    .row = "fault",
+                                    .max_size = std::size_t{64} << 10,
+                                    .max_rows = 256};
 
 std::vector<api::Condition> unhealthy(const std::string& code, std::string message) {
   api::Condition condition{.type = Symbol("Healthy"), .status = Symbol("False")};
@@ -40,16 +45,44 @@ std::string gpu_model_label(const host::GpuAnswer& answer) {
   return label;
 }
 
-void NvidiaCards::note(const host::GpuAnswer& answer) {
+NvidiaCards::NvidiaCards(Clock& clock, host::Root root, host::NvmlProcess::Options options,
+                         BootFile::Place faults)
+    : root_(std::move(root)), helper_(clock, std::move(options)), file_(kFaults, std::move(faults)) {}
+
+void NvidiaCards::load(DeviceReading& reading) {
+  if (loaded_) return;
+  loaded_ = true;
+  const auto done = file_.load([this](std::string_view row) {
+    const std::string_view bus_id = take_field(row), code = take_field(row);
+    if (bus_id.empty() || code.empty()) return false;
+    faults_[std::string(bus_id)] = {std::string(code), std::string(row)};
+    return true;
+  });
+  if (done) return;
+  faults_.clear();
+  reading.problems.push_back(done.error().message());
+}
+
+void NvidiaCards::note(const host::GpuAnswer& answer, DeviceReading& reading) {
+  const std::size_t before = faults_.size();
   for (const host::GpuFault& fault : answer.faults) {
     if (std::ranges::find(kOfApplications, fault.xid) != kOfApplications.end()) continue;
     const Fault what = fault.xid == 0
                            ? Fault{"DeviceHealthCheckNotSupported", "device does not support health checking"}
                            : Fault{fmt::format("Xid{}", fault.xid),
                                    fmt::format("Xid error detected on device, error code: {}", fault.xid)};
+    if (!fault.bus_id.empty()) faults_[fault.bus_id] = what;
     for (const host::GpuCard& card : answer.cards)
-      if (fault.bus_id.empty() || fault.bus_id == card.bus_id) faults_[card.bus_id] = what;
+      if (fault.bus_id.empty()) faults_[card.bus_id] = what;
   }
+  unsaved_ = unsaved_ || faults_.size() != before;
+  if (!unsaved_) return;
+  std::string rows;
+  for (const auto& [bus_id, fault] : faults_)
+    rows += fmt::format("{}\t{}\t{}\n", bus_id, fault.code, fault.message);
+  const auto saved = file_.save(rows);
+  unsaved_ = !saved;
+  if (!saved) reading.problems.push_back(saved.error().message());
 }
 
 api::DeviceInfo NvidiaCards::device_of(const host::GpuCard& card) const {
@@ -80,14 +113,18 @@ api::DeviceInfo NvidiaCards::device_of(const host::GpuCard& card) const {
 /// A card that the driver counts and does not answer for has no name in the answer: those that had one before
 /// and have none now are lost.
 void NvidiaCards::add_lost(const host::GpuAnswer& answer, DeviceReading& reading) const {
-  if (answer.bad.empty()) return;
+  std::size_t nameless = answer.bad.size();
+  if (nameless == 0) return;
   for (const auto& [id, device] : known_) {
     if (std::ranges::any_of(reading.devices, [&](const auto& one) { return one.id == id; })) continue;
     api::DeviceInfo lost = device;
     lost.health = false;
     lost.conditions = unhealthy("DeviceLost", answer.bad.front());
     reading.devices.push_back(std::move(lost));
+    nameless -= nameless > 0 ? 1 : 0;
   }
+  // Of one that this agent has never seen it is not known which it is: what is reported stays.
+  reading.complete = nameless == 0;
 }
 
 DeviceReading NvidiaCards::read() {
@@ -104,7 +141,8 @@ DeviceReading NvidiaCards::read() {
             : fmt::format("NVIDIA's GPUs cannot be asked for: {}", answer.error().message()));
     return reading;
   }
-  note(*answer);
+  load(reading);
+  note(*answer, reading);
   std::set<std::int32_t> minors;
   for (const host::GpuCard& card : answer->cards) {
     if (card.mig) {

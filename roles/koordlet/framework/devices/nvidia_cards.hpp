@@ -6,6 +6,7 @@
 #include <string>
 
 #include "framework/devices/device_reading.hpp"
+#include "framework/keep/boot_file.hpp"
 #include "koord/host/nvml.hpp"
 #include "koord/host/root.hpp"
 
@@ -15,11 +16,11 @@ namespace koord::koordlet {
 class NvidiaCards {
  public:
   /// `clock` outlives it. The helper is started with the first read() on a host that has the driver.
-  NvidiaCards(Clock& clock, host::Root root, host::NvmlProcess::Options options)
-      : root_(std::move(root)), helper_(clock, std::move(options)) {}
+  /// `faults`: where Xid errors are kept for the next agent of the same boot; what they end with is a boot.
+  NvidiaCards(Clock& clock, host::Root root, host::NvmlProcess::Options options, BootFile::Place faults = {});
 
-  /// Cards with MIG instances are left out, by name. A card that had an Xid error is unhealthy for as long as
-  /// the agent runs, as is one that the driver knows and does not answer for. While the driver cannot be
+  /// Cards with MIG instances are left out, by name. A card that had an Xid error is unhealthy until the next
+  /// boot, as is one for now that the driver knows and does not answer for. While the driver cannot be
   /// asked the reading is not complete.
   DeviceReading read();
 
@@ -27,12 +28,15 @@ class NvidiaCards {
   struct Fault {
     std::string code, message;
   };
-  void note(const host::GpuAnswer& answer);
+  void load(DeviceReading& reading);
+  void note(const host::GpuAnswer& answer, DeviceReading& reading);
   api::DeviceInfo device_of(const host::GpuCard& card) const;
   void add_lost(const host::GpuAnswer& answer, DeviceReading& reading) const;
 
   host::Root root_;
   host::NvmlProcess helper_;
+  BootFile file_;
+  bool loaded_ = false, unsaved_ = false;
   std::map<std::string, Fault, std::less<>> faults_;           // by bus id
   std::map<std::string, api::DeviceInfo, std::less<>> known_;  // by id: as the driver had them last
 };

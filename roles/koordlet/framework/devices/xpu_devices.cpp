@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "framework/devices/xpu_files.hpp"
 #include "koord/api/koordinator/devices.hpp"
 #include "koord/api/rules/validation_names.hpp"
+#include "koord/base/text.hpp"
 #include "koord/host/text.hpp"
 
 namespace koord::koordlet {
@@ -45,9 +47,9 @@ class Converter {
       if (!api::is_qualified_name(name))
         say("{} is no name of a resource, and does not count", name);
       else if (!amount)
-        say("{}: \"{}\" is no amount, and does not count", name, text.substr(0, kMostText));
+        say("{}: \"{}\" is no amount, and does not count", name, utf8_prefix(text, kMostText));
       else if (amount->sign() < 0)
-        say("{}: {} is below 0, and does not count", name, text.substr(0, kMostText));
+        say("{}: {} is below 0, and does not count", name, utf8_prefix(text, kMostText));
       else
         to[Symbol(name)] = *amount;
     }
@@ -62,11 +64,11 @@ class Converter {
     to.node_id = -1;
     const std::string& node = from.topology->node_id;
     if (!node.empty() && (!host::to_number(node, to.node_id) || to.node_id < -1)) {
-      say("topology.nodeID: \"{}\" is no NUMA node; it counts as not known", node.substr(0, kMostText));
+      say("topology.nodeID: \"{}\" is no NUMA node; it counts as not known", utf8_prefix(node, kMostText));
       to.node_id = -1;
     }
-    to.pcie_id = from.topology->pcie_id.substr(0, kMostText);
-    to.bus_id = from.topology->bus_id.substr(0, kMostText);
+    to.pcie_id = utf8_prefix(from.topology->pcie_id, kMostText);
+    to.bus_id = utf8_prefix(from.topology->bus_id, kMostText);
     return to;
   }
 
@@ -75,17 +77,32 @@ class Converter {
   DeviceReading& reading_;
 };
 
+/// As the API server takes it (a word of letters, digits, '_', ',' and ':' that begins with a letter).
+std::string reason_of(std::string_view code) {
+  std::string reason(code.substr(0, kMostText));
+  for (char& one : reason)
+    if (std::isalnum(static_cast<unsigned char>(one)) == 0 && one != '_' && one != ',' && one != ':')
+      one = '_';
+  if (reason.empty()) return "Unknown";
+  if (std::isalpha(static_cast<unsigned char>(reason.front())) == 0) reason.insert(0, "Code");
+  if (reason.back() == ',' || reason.back() == ':') reason.back() = '_';
+  return reason;
+}
+
 std::vector<api::Condition> conditions(const api::XpuStatus& status) {
   api::Condition condition{.type = Symbol("Healthy")};
   condition.status = Symbol(status.healthy ? "True" : "False");
   if (status.healthy) {
     condition.reason = Symbol("DeviceHealthy");
     condition.message = "device is healthy";
-  } else {
-    condition.reason = Symbol(status.err_code.empty() ? "Unknown" : status.err_code.substr(0, kMostText));
-    condition.message =
-        status.err_message.empty() ? "device is unhealthy" : status.err_message.substr(0, 1024);
+    return {condition};
   }
+  const std::string reason = reason_of(status.err_code);
+  condition.reason = Symbol(reason);
+  condition.message =
+      status.err_message.empty() ? "device is unhealthy" : std::string(utf8_prefix(status.err_message, 1024));
+  if (!status.err_code.empty() && reason != status.err_code)
+    condition.message = fmt::format("{} ({})", condition.message, utf8_prefix(status.err_code, kMostText));
   return {condition};
 }
 
@@ -94,7 +111,7 @@ std::string label_of(std::string text, std::string_view what, const XpuFile& fil
   std::ranges::replace(text, ' ', '-');
   if (api::is_label_value(text)) return text;
   reading.problems.push_back(fmt::format("{}: {} \"{}\" can be no label, and is not reported", file.path,
-                                         what, text.substr(0, kMostText)));
+                                         what, utf8_prefix(text, kMostText)));
   return {};
 }
 
@@ -122,7 +139,7 @@ api::GpuPartitions partitions(const std::vector<XpuFile>& files, DeviceReading& 
             minors.insert(*minor);
           else
             convert.say("topology.p2pLinks: \"{}\" is no minor number, and does not count",
-                        one.substr(0, kMostText));
+                        utf8_prefix(one, kMostText));
           from = comma + 1;
         }
         std::vector<std::int32_t> sorted(minors.begin(), minors.end());
@@ -165,7 +182,7 @@ DeviceReading read_xpu_devices(const std::vector<XpuFile>& files) {
       const auto minor = convert.minor(from.minor);
       if (from.uuid.empty() || from.uuid.size() > kMostText || !minor) {
         convert.say("uuid \"{}\", minor \"{}\": an id and a number are expected; the device is left out",
-                    from.uuid.substr(0, kMostText), from.minor.substr(0, kMostText));
+                    utf8_prefix(from.uuid, kMostText), utf8_prefix(from.minor, kMostText));
         continue;
       }
       if (ids.contains(from.uuid) || minors.contains(*minor)) {

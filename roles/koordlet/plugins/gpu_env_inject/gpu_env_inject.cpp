@@ -78,8 +78,10 @@ void isolate(const HookFacts& facts, const HookTarget& target, const GivenDevice
   answer.env.push_back({"CUDA_DEVICE_MEMORY_LIMIT", std::to_string(first.memory)});
   if (first.core >= 0) answer.env.push_back({"CUDA_DEVICE_SM_LIMIT", std::to_string(first.core)});
   answer.env.push_back({"LD_PRELOAD", library});
-  for (const std::string& path : {library, std::string(kIsolationLock)})
-    answer.mounts.push_back({.source = path, .destination = path, .options = {"rbind"}});
+  // The library is every container's: none may write it.
+  answer.mounts.push_back({.source = library, .destination = library, .options = {"rbind", "ro"}});
+  const std::string lock(kIsolationLock);
+  answer.mounts.push_back({.source = lock, .destination = lock, .options = {"rbind"}});
 }
 
 void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer) {
@@ -89,8 +91,10 @@ void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer
   const DeviceTerms* const terms = target.pod->terms.find<DeviceTerms>();
   if (terms == nullptr || terms->gpus.empty()) return;
   std::vector<std::int32_t> minors;
+  const GivenDevice* first = nullptr;
   for (const GivenDevice& device : terms->gpus) {
     const std::string why = obstacle(facts, *target.pod, device);
+    if (why.empty() && first == nullptr) first = &device;
     if (why.empty())
       minors.push_back(device.minor);
     else
@@ -98,7 +102,7 @@ void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer
   }
   answer.env.push_back({std::string(kVisible),
                         minors.empty() ? std::string(kNone) : fmt::format("{}", fmt::join(minors, ","))});
-  if (terms->isolated_by_hami && !minors.empty()) isolate(facts, target, terms->gpus.front(), answer);
+  if (terms->isolated_by_hami && first != nullptr) isolate(facts, target, *first, answer);
 }
 
 constexpr Hook kHook{.audit_reason = "gpu env inject", .answer = &answer};

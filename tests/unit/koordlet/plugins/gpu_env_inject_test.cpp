@@ -46,7 +46,7 @@ TEST_CASE("Upstream's rows") {
     if (row.mounts > 0) {
       CHECK(verdict.mounts[0] == RuntimeMount{.source = "/usr/local/vgpu/libvgpu.so",
                                               .destination = "/usr/local/vgpu/libvgpu.so",
-                                              .options = {"rbind"}});
+                                              .options = {"rbind", "ro"}});
       CHECK(verdict.mounts[1].destination == "/tmp/vgpulock");
     }
   }

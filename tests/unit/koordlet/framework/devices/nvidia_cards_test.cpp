@@ -32,7 +32,8 @@ struct Rig {
   void start() {
     cards.emplace(clock, host::Root::below(tree.path()),
                   host::NvmlProcess::Options{
-                      .root = {}, .limit = std::chrono::seconds(20), .library = tree / "nvml.so"});
+                      .root = {}, .limit = std::chrono::seconds(20), .library = tree / "nvml.so"},
+                  BootFile::Place{.path = tree / "gpu-faults", .older = {}, .boot_id = "b1"});
   }
   DeviceReading read(const std::string& text) {
     tree.write("nvml.so.say", text);
@@ -88,7 +89,7 @@ TEST_CASE("Models: upstream's forms, and none where they differ") {
   }
 }
 
-TEST_CASE("An Xid error is that card's, for as long as the agent runs; those of applications are none") {
+TEST_CASE("An Xid error is that card's, until the next boot; those of applications are none") {
   Rig rig;
   CHECK(rig.read(std::string(kTwo) + "xid 00000000:44:00.0 13\n").devices[0].health);
   DeviceReading reading = rig.read(std::string(kTwo) + "xid 00000000:4D:00.0 44\n");
@@ -100,6 +101,13 @@ TEST_CASE("An Xid error is that card's, for as long as the agent runs; those of 
   CHECK(reading.devices[1].conditions[0].status == "False");
   CHECK(reading.devices[1].conditions[0].reason == "Xid44");
   CHECK(reading.devices[1].conditions[0].message == "Xid error detected on device, error code: 44");
+  rig.start();  // another agent of this boot
+  CHECK(rig.read(kTwo).devices[0].health);
+  CHECK_FALSE(rig.read(kTwo).devices[1].health);
+  CHECK(rig.read(kTwo).devices[1].conditions[0].reason == "Xid44");
+  rig.tree.write("gpu-faults", "koord-gpu-faults 1 b0\n0000:4d:00.0\tXid44\tx\n");  // of an earlier boot
+  rig.start();
+  CHECK(rig.read(kTwo).devices[1].health);
   Rig old;
   reading = old.read("0 gpu-1 00000000:44:00.0 8000 0 Old Card\n");
   REQUIRE(reading.devices.size() == 1);
@@ -126,6 +134,10 @@ TEST_CASE("MIG, lost cards, numbers twice: by name, and the others are reported"
     CHECK(reading.devices[1].conditions[0].reason == "DeviceLost");
   }
   CHECK(rig.read(kTwo).devices[0].health);  // it is back
+  rig.start();                              // one that this agent never saw
+  reading = rig.read("lost\n1 gpu-2 00000000:4D:00.0 10000 0 NVIDIA A100 80GB\n");
+  CHECK(reading.devices.size() == 1);
+  CHECK_FALSE(reading.complete);
   // One that the driver does not count any more was taken out.
   CHECK(rig.read("1 gpu-2 00000000:4D:00.0 10000 0 NVIDIA A100 80GB\n").devices.size() == 1);
 }

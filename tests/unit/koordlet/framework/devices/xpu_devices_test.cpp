@@ -54,8 +54,8 @@ TEST_CASE("Upstream's four cards") {
   CHECK_FALSE(reading.devices[3].health);
   REQUIRE(reading.devices[3].conditions.size() == 1);
   CHECK(reading.devices[3].conditions[0].status == "False");
-  CHECK(reading.devices[3].conditions[0].reason == "-8001");
-  CHECK(reading.devices[3].conditions[0].message == "device is unhealthy");
+  CHECK(reading.devices[3].conditions[0].reason == "Code_8001");  // upstream's -8001 is refused by the CRD
+  CHECK(reading.devices[3].conditions[0].message == "device is unhealthy (-8001)");
   CHECK(reading.gpus.vendor == "huawei");
   CHECK(reading.gpus.model == "Ascend-910B");
   CHECK(reading.gpus.partition_policy == "Honor");
@@ -80,6 +80,10 @@ TEST_CASE("Health: upstream's rows of conditions") {
        "device does not support health checking"},
       {{.err_code = "Xid44"}, "Xid44", "device is unhealthy"},
       {{}, "Unknown", "device is unhealthy"},
+      {{.err_code = "chip error"}, "chip_error", "device is unhealthy (chip error)"},
+      {{.err_code = "not known", .err_message = "no answer"}, "not_known", "no answer (not known)"},
+      {{.err_code = "ECC:"}, "ECC_", "device is unhealthy (ECC:)"},
+      {{.err_code = "42"}, "Code42", "device is unhealthy (42)"},
   };
   for (const Row& row : rows) {
     api::XpuDevice card = npu("a", "0", "0", "0000:00:08.0");
