@@ -364,7 +364,7 @@ class Manifests(unittest.TestCase):
             wait_for(f"{verb}: the rights", lambda: all(self.allowed(account, verb_of, "pods", part) == (verb == "apply") for account, verb_of, part in (
                 ("koordlet", "create", "eviction"), ("koord-manager", "patch", ""), ("koord-manager", "get", ""))))
 
-        self.assertEqual(sorted(os.listdir(GATES)), ["ColocationProfileController.yaml", "DRADeviceTaintRules.yaml", "DRAExtendedResource.yaml", "DevicePluginAdaption.yaml", "Drain.yaml", "EnablePodEnhancedValidator.yaml",
+        self.assertEqual(sorted(os.listdir(GATES)), ["Accelerators.yaml", "BlkIOReconcile.yaml", "ColocationProfileController.yaml", "DRADeviceTaintRules.yaml", "DRAExtendedResource.yaml", "DevicePluginAdaption.yaml", "Drain.yaml", "EnablePodEnhancedValidator.yaml",
                                                      "EnableQuotaAdmission.yaml", "GangScheduling.yaml",
                                                      "enable-network-topology-manager.yaml", "only-evict-by-api.yaml"])
         late = schedulers.pod("late-profile", "nobody")
@@ -374,10 +374,12 @@ class Manifests(unittest.TestCase):
             "metadata": {"name": "late", "labels": {"config.koordinator.sh/controller-managed": "true"}},
             "spec": {"selector": {"matchLabels": {"tier": "late"}}, "labels": {"by": "profile"}}})
         self.addCleanup(self.request, "DELETE", f"{PROFILES}/late")
-        agent = self.start_agent("--only-evict-by-api")
+        agent = self.start_agent("--only-evict-by-api", "--feature-gates=Accelerators=true,BlkIOReconcile=true")
         manager = self.start_manager("--feature-gates=ColocationProfileController=true,EnablePodEnhancedValidator=true,EnableQuotaAdmission=true",
                                      "--colocation-profile-reconcile-interval=1s")
         for role, name, missing in ((agent, "only-evict-by-api", '"create pods/eviction"'),
+                                    (agent, "Accelerators", '"create devices.scheduling.koordinator.sh, '),
+                                    (agent, "BlkIOReconcile", '"get persistentvolumeclaims"'),
                                     (manager, "ColocationProfileController", '"get pods, patch pods"'),
                                     (manager, "EnableQuotaAdmission", "get elasticquotas"),
                                     (manager, "EnablePodEnhancedValidator", '"list configmaps pod-enhanced-validator-config in koordinator-system, ')):
@@ -389,7 +391,7 @@ class Manifests(unittest.TestCase):
             self.request("PATCH", "/api/v1/namespaces/default/pods/late-profile", {"metadata": {"labels": {"tier": "late"}}})
             wait_for("the pod gets what the profile gives", lambda: self.request("GET", "/api/v1/namespaces/default/pods/late-profile")
                      ["metadata"]["labels"].get("by") == "profile")
-            for role, name in ((agent, "only-evict-by-api"), (manager, "ColocationProfileController"), (manager, "EnableQuotaAdmission"),
+            for role, name in ((agent, "only-evict-by-api"), (agent, "Accelerators"), (agent, "BlkIOReconcile"), (manager, "ColocationProfileController"), (manager, "EnableQuotaAdmission"),
                                (manager, "EnablePodEnhancedValidator")):
                 wait_for(f"{name}: granted", lambda role=role, name=name: any(
                     "are granted" in line and f"needed_by={name}" in line for line in role.output().splitlines()), 90)
