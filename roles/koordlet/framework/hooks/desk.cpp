@@ -359,10 +359,9 @@ class Desk::Impl {
       case Knob::memory_limit: settings.memory_limit = number; return true;
       case Knob::cpu_quota:
         settings.cpu_quota = number;
-        // Hooks' quotas are of the kernel's usual period.
+        // Hooks' quotas are of the kernel's usual period; who says none may have any.
         if (number > 0 && request.container &&
-            request.container->resources.cpu_period.value_or(host::kDefaultPeriodUs) !=
-                host::kDefaultPeriodUs)
+            request.container->resources.cpu_period != host::kDefaultPeriodUs)
           settings.cpu_period = host::kDefaultPeriodUs;
         return true;
       default: return false;

@@ -37,6 +37,9 @@ using host::KubeQos;
 
 constexpr std::string_view kWaitingForPods = "waiting for the node's pods: what is in force stays so";
 
+/// An update of a container may give it another period: how soon its quota follows.
+constexpr nanoseconds kPeriodsStay = std::chrono::seconds(10);
+
 constexpr metrics::Metric kInvoked{
     .name = "koordlet_runtime_hook_reconciler_invoked_duration_milliseconds",
     .type = metrics::Type::histogram,
@@ -68,7 +71,13 @@ class Reconciler final : public Strategy {
   StrategyStatus status() const override { return status_; }
   void release(const Inventory&, Plan&) override { status_ = {false, "off: its gate is"}; }
 
-  bool look(const TickView& view) override { return asked_in_vain_ && !a_group(*view.inventory).empty(); }
+  bool look(const TickView& view) override {
+    if (asked_in_vain_ && !a_group(*view.inventory).empty()) return true;
+    if (periods_.empty() || view.at - looked_at_ < kPeriodsStay) return false;
+    looked_at_ = view.at;
+    return std::ranges::any_of(periods_,
+                               [this](const Period& one) { return period_of(one.group) != one.us; });
+  }
 
   void plan(const TickView& view, Plan& plan) override {
     if (!view.inventory->pods_known) {
@@ -76,6 +85,8 @@ class Reconciler final : public Strategy {
       return plan.hold();
     }
     follow(*view.inventory);
+    periods_.clear();
+    looked_at_ = view.at;
     for (const Wanted& wanted : first_) want(plan, wanted);
     if (!std::all_of(first_.begin(), first_.end(), [this](const Wanted& one) { return is_set(one); })) {
       status_.summary = "waiting for the kernel's settings that have to be first";
@@ -91,11 +102,22 @@ class Reconciler final : public Strategy {
     HookValue value;
   };
 
-  void want(Plan& plan, const Wanted& wanted) const {
+  /// What a quota of the plan is of.
+  struct Period {
+    std::string group;
+    std::int64_t us = 0;
+  };
+
+  std::int64_t period_of(std::string_view group) const {
+    return quota_period(context_.knobs, group).value_or(host::kDefaultPeriodUs);
+  }
+
+  void want(Plan& plan, const Wanted& wanted) {
     Intent& intent = plan.want(wanted.value.knob, wanted.group, wanted.value.value, wanted.value.reason);
     intent.undo = wanted.value.undo;
     if (wanted.value.knob == Knob::cpu_quota) {  // which hooks say of the usual period
-      const std::int64_t period = quota_period(context_.knobs, wanted.group).value_or(host::kDefaultPeriodUs);
+      const std::int64_t period = period_of(wanted.group);
+      periods_.push_back({wanted.group, period});
       if (auto* const quota = std::get_if<std::int64_t>(&intent.value)) *quota = in_period(*quota, period);
       if (auto* const undo = intent.undo ? std::get_if<std::int64_t>(&*intent.undo) : nullptr)
         *undo = in_period(*undo, period);
@@ -219,7 +241,9 @@ class Reconciler final : public Strategy {
   std::string all_pods_;        // the group that the kubelet keeps them in
   bool asked_in_vain_ = false;  // what the kernel has, while there was no group
   std::vector<Wanted> first_, wanted_;
-  HookAnswer answer_;  // of one target
+  std::vector<Period> periods_;
+  MonoTime looked_at_{};  // at periods
+  HookAnswer answer_;     // of one target
   std::string_view stands_back_;
   std::string summary_;
   StrategyStatus status_;

@@ -95,6 +95,7 @@ class CpuBurst final : public Strategy {
     std::size_t able = 0;
     std::size_t scaled = 0;
     for (Pod& pod : pods_) {
+      pod.period = 0;
       able += pod.settings.bursts() || pod.settings.scales() ? 1 : 0;
       burst(pod, plan);
       scaled += scale(pod, plan);
@@ -164,6 +165,7 @@ class CpuBurst final : public Strategy {
         if (const auto old = known.extract(one.id)) container = std::exchange(*old.mapped(), {});
         container.info = &one;
         container.at = first + i;
+        container.period = 0;
         pod.containers.push_back(container);
       }
       pods_.push_back(std::move(pod));
@@ -274,6 +276,7 @@ class CpuBurst final : public Strategy {
     const Operation wanted = wish_of(view, limit, pod.settings, container);
     // The steady state of most: at its base, and it stays there.
     if (container.quota != 0 && container.wanted == 0 && wanted != Operation::up) return 0;
+    container.period = 0;  // the quota that is read below is of the one that is there now
     const std::int64_t spec = spec_of(container), base = base_of(container, pod.ratio);
     const Operation operation = allowed(wanted, node_state_of(view));
     if (container.quota != 0 && container.wanted == 0 && operation != Operation::up) return 0;
@@ -356,7 +359,8 @@ class CpuBurst final : public Strategy {
     return context_.cgroup_version == host::CgroupVersion::v1 ? spec : normalized_quota(spec, pod.ratio);
   }
 
-  /// Quotas are of the group's own period, which stays for as long as the container does.
+  /// Quotas are of the group's own period, which an update of the container may change: it is looked at again
+  /// with each quota that is read, and for each plan of a pod's.
   std::int64_t period_of(Container& container) { return period_of(container.period, container.info->group); }
   std::int64_t period_of(Pod& pod) { return period_of(pod.period, pod.info->group); }
   std::int64_t period_of(std::int64_t& seen, std::string_view group) const {

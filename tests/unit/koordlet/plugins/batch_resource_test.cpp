@@ -111,6 +111,12 @@ TEST_CASE("Quotas are of the period that a group has: the kubelet's CustomCPUCFS
   CHECK(rig.group(kPod + "/a").quota == 10'000);
   CHECK(rig.group(kPod + "/b").quota == 1000);  // the kernel's least
   CHECK(rig.group(kPod + "/a").period == 10'000);
+  // An update gives one of them another: its quota follows, though nobody says anything new.
+  rig.kernel.group(kPod + "/a").period = 100'000;
+  rig.ticks(15);
+  CHECK(rig.group(kPod + "/a").quota == 100'000);
+  CHECK(rig.group(kPod + "/b").quota == 1000);
+  CHECK(rig.group(kPod).quota == 10'200);
 }
 
 TEST_CASE("Mid pods have what they asked of mid resources", "[koordlet][hooks]") {

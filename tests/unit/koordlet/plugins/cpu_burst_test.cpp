@@ -221,6 +221,33 @@ TEST_CASE("Quotas grow in the period that a group has: the kubelet's CustomCPUCF
   CHECK(rig.quota_of("kubepods/p") == 30'000);
 }
 
+TEST_CASE("A container that gets another period is not narrowed by its next burst", "[koordlet][burst]") {
+  Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));
+  rig.pod({{"a", 2000, 2, 0.5}, {"b", 1000, 1, 0}});
+  for (const auto& [group, quota] :
+       {std::pair("kubepods/p", 30'000), {"kubepods/p/a", 20'000}, {"kubepods/p/b", 10'000}}) {
+    rig.kernel.group(group).period = 10'000;
+    rig.kernel.group(group).quota = quota;
+  }
+  rig.throttled(0, 0);
+  rig.ticks(2);  // its period is looked at
+  for (const auto& [group, quota] :
+       {std::pair("kubepods/p", 300'000), {"kubepods/p/a", 200'000}, {"kubepods/p/b", 100'000}}) {
+    rig.kernel.group(group).period = 100'000;
+    rig.kernel.group(group).quota = quota;
+  }
+  rig.throttled(0, 0.5);
+  rig.ticks(1);
+  CHECK(rig.quota_of("kubepods/p/a") == 240'000);
+  CHECK(rig.quota_of("kubepods/p/b") == 100'000);
+  CHECK(rig.quota_of("kubepods/p") == 340'000);
+  rig.throttled(0, 0);
+  rig.node_cpu = 15;
+  rig.ticks(30);
+  CHECK(rig.quota_of("kubepods/p/a") == 200'000);
+  CHECK(rig.quota_of("kubepods/p") == 300'000);
+}
+
 TEST_CASE("A pod without a limit keeps none, a container without one neither grows nor shrinks",
           "[koordlet][burst]") {
   Rig rig(GENERATE(CgroupVersion::v1, CgroupVersion::v2));

@@ -301,13 +301,13 @@ TEST_CASE("A quota comes with the period that it is of", "[koordlet][hooks][desk
   rig.inventory.node.cpu_normalization = 2;
   rig.open();
   RuntimeRequest request = with(birth("u1", kBurstable), "LS");
-  request.container->resources.cpu_period = 50'000;
-  request.container->resources.cpu_quota = 100'000;  // two CPUs
-  const Verdict verdict = rig.ask(request);
-  CHECK(verdict.settings.cpu_quota == 100'000);
-  CHECK(verdict.settings.cpu_period == 100'000);
-  request.container->resources.cpu_period = 100'000;
-  CHECK_FALSE(rig.ask(request).settings.cpu_period.has_value());
+  request.container->resources.cpu_quota = 100'000;
+  for (const std::int64_t said : {50'000, 0, 100'000}) {  // 0: none, and the group may have any
+    request.container->resources.cpu_period = said > 0 ? std::optional(said) : std::nullopt;
+    const Verdict verdict = rig.ask(request);
+    CHECK(verdict.settings.cpu_quota == (said == 50'000 ? 100'000 : 50'000));
+    CHECK(verdict.settings.cpu_period.value_or(0) == (said == 100'000 ? 0 : 100'000));
+  }
 }
 
 TEST_CASE("OOM scores are given at birth to pods that the agent knows", "[koordlet][hooks][desk]") {
