@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace koord::koordlet {
 
@@ -78,6 +79,9 @@ void LostTime::tick(const Seen& seen, nanoseconds since) {
   const double time = seconds(since);
   if (time <= 0) return;
   sums_.fade(std::exp2(-time / seconds(kHalfLife)));
+  since_window_ += since;
+  if (seconds(since_window_) > std::max(seconds(kWindowStays), kWindowsMissing * seconds(between_windows_)))
+    sums_.cycles = sums_.lost_cycles = 0;  // shares do not fade with their sums
   if (known(seen.used)) {
     pending_used_ += seen.used * time;
     pending_wall_ += time;
@@ -98,6 +102,7 @@ void LostTime::waited(double seconds, bool whole) {
 
 void LostTime::window(double cycles, double instructions, MonoTime at) {
   if (!(cycles > 0) || !(instructions > 0)) return;
+  between_windows_ = std::exchange(since_window_, nanoseconds(0));
   std::erase_if(history_, [at](const Window& one) { return at - one.at > kMemory; });
   const double cpi = cycles / instructions;
   if (history_.size() >= kLeastWindows) {
@@ -108,6 +113,8 @@ void LostTime::window(double cycles, double instructions, MonoTime at) {
     // The last window counts: they are a minute apart, and what was a minute ago has faded.
     sums_.cycles = cycles;
     sums_.lost_cycles = cycles * std::max(0.0, 1 - *middle / cpi);
+  } else {
+    sums_.cycles = sums_.lost_cycles = 0;  // what is usual is not known any more
   }
   if (history_.size() == kMostWindows) history_.erase(history_.begin());
   history_.push_back({at, cpi});

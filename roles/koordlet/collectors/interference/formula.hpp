@@ -18,6 +18,10 @@ inline constexpr double kLeastCpu = 0.05;
 /// How far back the median of a pod's cycles per instruction goes, and of how many windows it is at least.
 inline constexpr nanoseconds kMemory = std::chrono::minutes(30);
 inline constexpr std::size_t kLeastWindows = 5, kMostWindows = 64;
+/// So long after the last window of cycles nothing is said of them: or, where windows are further apart,
+/// after so many times their distance.
+inline constexpr nanoseconds kWindowStays = std::chrono::seconds(150);
+inline constexpr double kWindowsMissing = 2.5;
 /// Before so much of its time is known nothing is said of it.
 inline constexpr nanoseconds kFirst = std::chrono::seconds(5);
 
@@ -61,6 +65,7 @@ class LostTime {
 
   Sums sums_;
   double pending_used_ = 0, pending_wall_ = 0;  // since the last period of waits
+  nanoseconds since_window_{}, between_windows_{};
   std::optional<double> cpu_us_, memory_us_, io_us_;
   std::vector<Window> history_;
   std::vector<double> sorted_;

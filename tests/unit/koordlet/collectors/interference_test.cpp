@@ -104,9 +104,33 @@ TEST_CASE("Cycles beyond those of the median of half an hour are lost", "[koordl
   CHECK(lost.parts().cpi == 0);
   // After half an hour without any nobody knows.
   at += minutes(31);
-  for (int i = 0; i < 300; ++i) lost.tick({}, seconds(1));
   window(5.0);
-  CHECK(lost.sums().lost_cycles == Approx(0).margin(1e6));
+  CHECK_FALSE(known(lost.parts().cpi));
+}
+
+TEST_CASE("A pod without a fresh window has lost no cycles that anybody knows of",
+          "[koordlet][interference]") {
+  const int apart = GENERATE(60, 200);
+  CAPTURE(apart);
+  LostTime lost;
+  MonoTime at{minutes(1)};
+  const auto pass = [&](int count) {
+    for (int i = 0; i < count; ++i)
+      lost.tick({.used = 1, .cpu_us = (at += seconds(1)).time_since_epoch().count() / 4e3}, seconds(1));
+  };
+  for (int i = 0; i < 6; ++i) {
+    lost.window(1e9, 1e9, at);
+    pass(apart);
+  }
+  lost.window(2e9, 1e9, at);
+  CHECK(lost.parts().cpi == Approx(0.5));
+  pass(apart * 2);  // one is late
+  CHECK(lost.parts().cpi == Approx(0.5));
+  pass(apart);
+  CHECK_FALSE(known(lost.parts().cpi));
+  CHECK(lost.parts().all() == Approx(0.25));
+  lost.window(2e9, 1e9, at);
+  CHECK(lost.parts().cpi == Approx(0.5));
 }
 
 TEST_CASE("Shares stay shares, whatever is measured", "[koordlet][interference]") {
