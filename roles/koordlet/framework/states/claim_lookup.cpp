@@ -45,23 +45,36 @@ ClaimLookup::ClaimLookup(Parts parts, Wanted wanted, Publish publish)
   parts_.hub.listen([this](const std::shared_ptr<const Inventory>&) { changed_.set(); });
 }
 
+/// The inventory may be another one after each answer.
+const ClaimKeys::value_type* ClaimLookup::next() {
+  ClaimKeys wanted = wanted_(*parts_.hub.current());
+  std::erase_if(told_, [&](const auto& one) { return !wanted.contains(one.first); });
+  book_.want(std::move(wanted));
+  return book_.due(parts_.clock.mono());
+}
+
+void ClaimLookup::publish() {
+  const auto& now = parts_.hub.current()->claims;
+  if (now == nullptr ? !book_.known().volumes.empty() : *now != book_.known())
+    publish_(std::make_shared<const ClaimVolumes>(book_.known()));
+}
+
 Task<Result<>> ClaimLookup::ask() {
-  book_.want(wanted_(*parts_.hub.current()));
-  while (const auto* const due = book_.due(parts_.clock.mono())) {
+  while (const auto* const due = next()) {
     const ClaimKeys::value_type claim = *due;
     auto found = co_await parts_.client.get<api::PersistentVolumeClaim>({claim.first, claim.second});
     if (!found && found.error().code() == Code::cancelled) co_return found.error();
     std::string wrong = found ? std::string() : std::string(found.error().message());
-    if (!wrong.empty() && wrong != told_)
+    std::string& told = told_[claim];
+    if (!wrong.empty() && wrong != told)
       parts_.log.warn("which volume a claim has is not known: it is asked for again",
                       kv("claim", fmt::format("{}/{}", claim.first, claim.second)), kv("error", wrong));
-    told_ = std::move(wrong);
+    told = std::move(wrong);
     book_.note(claim, found ? found->spec.volume_name.str() : std::string(), parts_.clock.mono());
+    publish();
     KOORD_CO_CHECK(co_await sleep(parts_.clock, kPause));
   }
-  const auto& now = parts_.hub.current()->claims;
-  if (now == nullptr ? !book_.known().volumes.empty() : *now != book_.known())
-    publish_(std::make_shared<const ClaimVolumes>(book_.known()));
+  publish();  // what nobody wants any more
   co_return Result<>();
 }
 

@@ -56,12 +56,14 @@ class ClaimLookup {
 
  private:
   Task<Result<>> ask();
+  const ClaimKeys::value_type* next();
+  void publish();
 
   Parts parts_;
   Wanted wanted_;
   Publish publish_;
   ClaimBook book_;
-  std::string told_;
+  std::map<ClaimKeys::value_type, std::string> told_;  // what was wrong, of each that was asked for
   Event changed_;
 };
 
