@@ -1,4 +1,4 @@
-// Limits of block I/O on this machine's own kernel and disk, in a group of the test's own: what the agent
+// Limits of block I/O on this machine's own kernel and disk, in groups of the test's own: what the agent
 // writes holds reads back, an agent that dies leaves what the next one puts back, and others' limits stay.
 // cgroup v1's files: exit status 77 where the machine has none, or no disk below this folder.
 #include <fcntl.h>
@@ -147,6 +147,7 @@ int run() {
   const std::string name = fmt::format("koord-test-io-{}", getpid());
   const std::string journal = name + ".journal", data = name + ".bin";
   const Group group(*fs->folder(host::Knob::io_read_bps, name));
+  const Group container(group.folder + "/c");  // where a pod's processes are
   const std::string device = host::to_string(*disk);
   const auto others = fmt::format("{} 77", device);
   expect(host::write_file(group.folder + "/blkio.throttle.write_iops_device", others).has_value(),
@@ -156,6 +157,13 @@ int run() {
   Inventory inventory;
   inventory.generation = 1;
   inventory.be_roots = {name};
+  auto pod = std::make_shared<PodInfo>();
+  pod->uid = pod->name = "p";
+  pod->qos = Qos::be;
+  pod->phase = PodPhase::running;
+  pod->group = name;
+  pod->containers.push_back({.name = "c", .id = "c", .group = name + "/c"});
+  inventory.pods = {pod};
   inventory.pods_known = inventory.slo_known = true;
   auto slo = api::decode<api::NodeSloSpec>(fmt::format(
       R"({{"resourceQOSStrategy":{{"beClass":{{"blkioQOS":{{"enable":true,"blocks":[
@@ -168,13 +176,14 @@ int run() {
   storage.devices = *devices;
   storage.version = 1;
 
-  const double free = reading(group, data);
+  const double free = reading(container, data);
   auto agent = std::make_unique<Agent>(*fs, journal);
   agent->tick(inventory, storage);
   expect(group.file("read_bps_device") == fmt::format("{} 1048576\n", device), "read_bps_device");
   expect(group.file("read_iops_device") == fmt::format("{} 4000\n", device), "read_iops_device");
+  expect(container.file("read_bps_device") == fmt::format("{} 1048576\n", device), "the container's");
   expect(group.file("write_iops_device") == others + "\n", "somebody else's limit");
-  const double held = reading(group, data);
+  const double held = reading(container, data);
   std::printf("  reads of %s: %.1f MiB/s, limited to 1 MiB/s: %.2f\n", device.c_str(), free / kLimit,
               held / kLimit);
   if (free == 0)
@@ -186,7 +195,9 @@ int run() {
   expect(group.file("read_bps_device") == fmt::format("{} 1048576\n", device),
          "a limit ended with its agent");
   expect(agent->manager->cleanup(inventory).has_value(), "no cleanup");
-  expect(group.file("read_bps_device").empty() && group.file("read_iops_device").empty(), "a limit is left");
+  expect(group.file("read_bps_device").empty() && group.file("read_iops_device").empty() &&
+             container.file("read_bps_device").empty() && container.file("read_iops_device").empty(),
+         "a limit is left");
   expect(group.file("write_iops_device") == others + "\n", "somebody else's limit has gone");
   expect(!host::exists(journal), "a journal is left");
   unlink(data.c_str());

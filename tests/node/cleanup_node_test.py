@@ -40,7 +40,7 @@ def pod_of(node, file, name):
     for volume in spec["volumes"]:
         if volume.get("hostPath", {}).get("path") == "/var/lib/kubelet/":
             volume["hostPath"]["path"] = node.kubelet_root
-        if volume.get("hostPath", {}).get("path") == "/etc/runtime/hookserver.d/":
+        if volume.get("hostPath", {}).get("path") in ("/etc/runtime/hookserver.d/", "/var/lib/terway/"):
             volume.update({"hostPath": None, "emptyDir": {}})  # no folder of this machine's
     spec["volumes"].append({"name": "cluster", "hostPath": {"path": node.cluster_dir}})
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}

@@ -40,8 +40,8 @@ constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
 constexpr std::string_view kJournal = "throttled", kActions = "evicted", kBirths = "births",
-                           kGpuFaults = "gpu-faults", kResctrl = "resctrl", kSeries = "koord-series",
-                           kObjects = "koord-api-server.json";
+                           kTerway = "terway", kGpuFaults = "gpu-faults", kResctrl = "resctrl",
+                           kSeries = "koord-series", kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
 /// How long one that --cleanup asks to end may take.
@@ -177,6 +177,9 @@ Result<> Agent::set_up() {
   } else {
     KOORD_CHECK(set_up_kubernetes());
   }
+  if (!terway_)
+    if (const auto gone = withdraw_terway(); !gone)
+      log_.warn("what an agent before this one told Terway stays", kv("error", gone.error()));
   health_.emplace(Health::Parts{
       context_.clock, log_, hub_, interval_, [this] { return observer_->last_tick(); },
       [this] { return states_ ? states_->pods_listed() : std::nullopt; }, [this] { return sources(); }});
@@ -327,6 +330,8 @@ Result<> Agent::set_up_standalone(const std::string& file) {
 void Agent::set_up_states() {
   StatesSettings settings = states_settings(context_.flags, parts_.place);
   settings.readers = terms_readers(parts_.strategies);
+  // While nobody looks after disks it is nobody's business what a pod says of them, nor what is wrong in it.
+  if (!context_.gates.enabled("BlkIOReconcile")) std::erase(settings.readers, &read_block_terms);
   if (!dirs_.state.folder.empty()) settings.kept_file = fmt::format("{}{}", dirs_.state.folder, kObjects);
   states_.emplace(
       States::Parts{context_.executor, context_.clock, log_, context_.metrics, parts_.cgroups, *parts_.client,
@@ -359,7 +364,7 @@ Result<> Agent::set_up_kubernetes() {
   if (context_.gates.enabled("TerwayQoS"))
     terway_ = std::make_unique<terway_qos::TerwayFiles>(
         terway_qos::TerwayFiles::Parts{context_.clock, log_, context_.workers, hub_},
-        terway_qos::folder_of(parts_.place.root));
+        terway_qos::folder_of(parts_.place.root), terway_mark());
   devices_ = Devices::make(context_, log_, *parts_.client, parts_.place, boot_file(kGpuFaults));
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   KOORD_TRY(prediction, read_prediction(context_.flags));
@@ -471,10 +476,16 @@ Task<Result<>> Agent::clean_up() {
     const bool force = context_.flags.get("cleanup") == kForce;
     KOORD_CO_CHECK(co_await cleaner.run(std::move(inventory), force));
   }
-  KOORD_CO_TRY(told, terway_qos::remove(terway_qos::folder_of(parts_.place.root)));
-  if (told) log_.info("Terway is told nothing more");
   if (lock_) KOORD_CO_CHECK(note_done(locked_, parts_.boot_id));
-  co_return Result<>();
+  co_return withdraw_terway();
+}
+
+BootFile::Place Agent::terway_mark() const { return terway_qos::mark_at(boot_file(kTerway)); }
+
+Result<> Agent::withdraw_terway() {
+  KOORD_TRY(told, terway_qos::withdraw(terway_qos::folder_of(parts_.place.root), terway_mark()));
+  if (told) log_.info("Terway is told nothing more");
+  return {};
 }
 
 /// With the policy Fail no proxy lets a container start for as long as an agent is registered that has gone.

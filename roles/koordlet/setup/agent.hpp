@@ -73,6 +73,8 @@ class Agent final : public runtime::Role {
   Task<Result<>> keep_checkpoint();
   Task<Result<>> save_checkpoint();
   Result<> withdraw_hook_server();
+  BootFile::Place terway_mark() const;
+  Result<> withdraw_terway();
   Task<Result<>> end_for_cleanup();
   Task<Result<>> clean_up();
   Task<Result<>> do_later(std::function<void()> work, std::function<void()> done);

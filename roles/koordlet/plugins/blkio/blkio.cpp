@@ -69,13 +69,18 @@ class BlkIo final : public Strategy {
       problem(
           "lsrClass and lsClass have no group of their own: limits of block I/O are for beClass, cgroupRoot "
           "and pods");
+    Disks best_effort;
     if (has_blocks(qos->be_class)) {
-      const Disks disks = resolve("beClass", qos->be_class->blkio_qos->blocks);
-      for (const std::string& root : inventory.be_roots) limit(plan, root, disks, kBeSays);
+      best_effort = resolve("beClass", qos->be_class->blkio_qos->blocks, &drop_latencies);
+      for (const std::string& root : inventory.be_roots) limit(plan, root, best_effort, kBeSays);
     }
     if (has_blocks(qos->cgroup_root))
       set_costs(plan, resolve("cgroupRoot", qos->cgroup_root->blkio_qos->blocks));
-    for (const auto& pod : inventory.pods) limit_pod(inventory, *pod, plan);
+    for (const auto& pod : inventory.pods) {
+      Disks own = limit_pod(inventory, *pod, plan);
+      if (context_.cgroup_version == host::CgroupVersion::v1)
+        limit_containers(inventory, *pod, std::move(own), best_effort, plan);
+    }
     if (pending_ && !pending_since_) pending_since_ = view.at;
     if (!pending_) pending_since_.reset();
     if (pending_ && view.at - *pending_since_ < kClaimPatience) plan.hold();
@@ -114,7 +119,9 @@ class BlkIo final : public Strategy {
     return Error(Code::invalid, "expected device, volumegroup or podvolume");
   }
 
-  Disks resolve(std::string_view who, const std::vector<api::BlockConfig>& blocks) {
+  using Sieve = std::vector<std::string> (*)(api::IoConfig& io);
+  /// `sieve` takes out, and names, what these blocks are not given; null: nothing.
+  Disks resolve(std::string_view who, const std::vector<api::BlockConfig>& blocks, Sieve sieve = nullptr) {
     Disks disks;
     for (const api::BlockConfig& block : blocks) {
       const auto disk = disk_of(block);
@@ -125,6 +132,9 @@ class BlkIo final : public Strategy {
       api::IoConfig io = block.io_cfg;
       for (const std::string& wrong : drop_nonsense(io))
         unresolved(who, block, Error(Code::invalid, fmt::format("ioCfg{}", wrong)));
+      if (sieve != nullptr)
+        for (const std::string& left : sieve(io))
+          unresolved(who, block, Error(Code::unsupported, fmt::format("ioCfg{}", left)));
       merge(disks[*disk], io);
     }
     return disks;
@@ -150,10 +160,11 @@ class BlkIo final : public Strategy {
     return host::disk_of(*mount, storage_->devices);
   }
 
-  void limit_pod(const Inventory& inventory, const PodInfo& pod, Plan& plan) {
-    const PodBlocks* const blocks = blocks_of(pod);
-    if (blocks == nullptr) return;
+  /// What the pod itself says.
+  Disks limit_pod(const Inventory& inventory, const PodInfo& pod, Plan& plan) {
     Disks disks;
+    const PodBlocks* const blocks = blocks_of(pod);
+    if (blocks == nullptr) return disks;
     for (const PodBlock& block : blocks->blocks) {
       const auto disk =
           block.said.type == kPodVolume ? disk_of_volume(inventory, pod, block) : disk_of(block.said);
@@ -163,6 +174,19 @@ class BlkIo final : public Strategy {
         unresolved(fmt::format("pod {}/{}", pod.ns, pod.name), block.said, disk.error());
     }
     limit(plan, pod.group, disks, kPodSays);
+    return disks;
+  }
+
+  /// cgroup v1's throttles hold back who is in the group, not who is below it: and that is a container's.
+  /// Each then has the whole of what its pod and its tier have.
+  void limit_containers(const Inventory& inventory, const PodInfo& pod, Disks disks, const Disks& best_effort,
+                        Plan& plan) {
+    const std::string_view reason = disks.empty() ? kBeSays : kPodSays;
+    if (inventory.in_best_effort(pod.group))
+      for (const auto& [disk, io] : best_effort) tighten(disks[disk], io);
+    for (const ContainerInfo& container : pod.containers)
+      for (const auto& [disk, io] : disks)
+        want(plan, container.group, throttles(io, disk, context_.cgroup_version), reason);
   }
 
   void want(Plan& plan, std::string_view group, std::vector<Setting> settings, std::string_view reason) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace koord::koordlet::blkio {
 namespace {
@@ -100,14 +101,33 @@ std::vector<std::string> drop_nonsense(IoConfig& io) {
   return wrong;
 }
 
+std::vector<std::string> drop_latencies(IoConfig& io) {
+  std::vector<std::string> said;
+  for (const auto field : {&IoConfig::read_latency, &IoConfig::write_latency, &IoConfig::read_latency_percent,
+                           &IoConfig::write_latency_percent}) {
+    if (!std::exchange(io.*field, std::nullopt)) continue;
+    const auto* const range = std::ranges::find(kRanges, field, &Range::field);
+    said.push_back(fmt::format(
+        ".{}: not done: the kernel would keep it by holding back every group that has none", range->name));
+  }
+  return said;
+}
+
 void merge(IoConfig& io, const IoConfig& over) {
   for (const Range& range : kRanges)
     if (over.*range.field) io.*range.field = over.*range.field;
   if (over.enable_user_model) io.enable_user_model = over.enable_user_model;
 }
 
-std::vector<Setting> group_settings(const IoConfig& io, host::DeviceNumber disk,
-                                    host::CgroupVersion version) {
+void tighten(IoConfig& io, const IoConfig& by) {
+  for (const Throttle& throttle : kThrottles) {
+    const auto& limit = by.*throttle.field;
+    auto& now = io.*throttle.field;
+    if (limit && (now.value_or(0) == 0 || (*limit > 0 && *limit < *now))) now = limit;
+  }
+}
+
+std::vector<Setting> throttles(const IoConfig& io, host::DeviceNumber disk, host::CgroupVersion version) {
   const std::string device = host::to_string(disk);
   const bool v2 = version == host::CgroupVersion::v2;
   std::vector<Setting> all;
@@ -120,10 +140,13 @@ std::vector<Setting> group_settings(const IoConfig& io, host::DeviceNumber disk,
     else
       all.push_back({throttle.v1, device, *value});
   }
-  if (io.io_weight_percent) all.push_back({Knob::io_weight, device, *io.io_weight_percent});
-  if (v2 && (io.read_latency || io.write_latency))
-    all.push_back({Knob::io_latency, fmt::format("{}/target", device),
-                   std::min(io.read_latency.value_or(kAny), io.write_latency.value_or(kAny))});
+  return all;
+}
+
+std::vector<Setting> group_settings(const IoConfig& io, host::DeviceNumber disk,
+                                    host::CgroupVersion version) {
+  std::vector<Setting> all = throttles(io, disk, version);
+  if (io.io_weight_percent) all.push_back({Knob::io_weight, host::to_string(disk), *io.io_weight_percent});
   return all;
 }
 

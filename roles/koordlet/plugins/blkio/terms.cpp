@@ -39,6 +39,8 @@ void read_block_terms(const api::Pod& pod, PodTerms& terms, std::vector<std::str
     block.said = std::move(said->blocks[i]);
     for (const std::string& wrong : blkio::drop_nonsense(block.said.io_cfg))
       warnings.push_back(fmt::format("{}: .blocks[{}].ioCfg{}", api::PodBlkioQos::kAnnotation, i, wrong));
+    for (const std::string& left : blkio::drop_latencies(block.said.io_cfg))
+      warnings.push_back(fmt::format("{}: .blocks[{}].ioCfg{}", api::PodBlkioQos::kAnnotation, i, left));
     if (block.said.type == blkio::kPodVolume) find_volume(pod, block);
   }
   terms.put(std::shared_ptr<const PodBlocks>(std::move(blocks)));

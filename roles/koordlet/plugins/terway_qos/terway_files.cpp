@@ -20,6 +20,11 @@ namespace {
 /// Files that somebody else has changed or removed are put right again so often.
 constexpr nanoseconds kLookAgain = std::chrono::minutes(1);
 constexpr std::size_t kMaxFile = std::size_t{64} << 20;
+constexpr BootFile::Kind kMark{.header = "koord-terway 1 ",
+                               .what = "a mark of Terway's files",
+                               .row = "row",
+                               .max_size = 4096,
+                               .max_rows = 0};
 constexpr unsigned kReadable = 0644, kFolder = 0755;
 
 std::string path_of(const std::string& folder, std::string_view file) {
@@ -34,9 +39,17 @@ Result<bool> put(const std::string& path, const std::string& text) {
 }
 
 Result<bool> take(const std::string& path) {
-  if (::unlink(path.c_str()) == 0) return true;
+  // A file system that cannot be written refuses also to remove what is not there.
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) == 0 && ::unlink(path.c_str()) == 0) return true;
   if (errno == ENOENT || errno == ENOTDIR) return false;
   return errno_error(errno, path);
+}
+
+bool is_marked(const BootFile::Place& mark) {
+  for (const std::string& older : mark.older)
+    if (host::exists(older)) return true;
+  return !mark.path.empty() && host::exists(mark.path);
 }
 
 }  // namespace
@@ -49,20 +62,39 @@ Result<bool> remove(const std::string& folder) {
   return pods || node;
 }
 
-Result<bool> keep(const std::string& folder, const Texts& texts) {
-  if (!texts.wanted) return remove(folder);
+BootFile::Place mark_at(BootFile::Place place) {
+  place.boot_id.clear();  // the files outlast the boot
+  return place;
+}
+
+Result<bool> withdraw(const std::string& folder, const BootFile::Place& mark) {
+  const std::string above = folder.substr(0, folder.rfind('/', folder.rfind('/') - 1));
+  if (!is_marked(mark) || !host::exists(above)) return false;
+  KOORD_TRY(gone, remove(folder));
+  KOORD_CHECK(BootFile(kMark, mark).remove());
+  return gone;
+}
+
+Result<bool> keep(const std::string& folder, const Texts& texts, const BootFile::Place& mark) {
+  if (!texts.wanted) {
+    KOORD_TRY(gone, remove(folder));
+    if (is_marked(mark)) KOORD_CHECK(BootFile(kMark, mark).remove());
+    return gone;
+  }
   if (!host::exists(folder)) {
     const std::string above = folder.substr(0, folder.rfind('/'));
     if (::mkdir(above.c_str(), kFolder) != 0 && errno != EEXIST) return errno_error(errno, above);
     if (::mkdir(folder.c_str(), kFolder) != 0 && errno != EEXIST) return errno_error(errno, folder);
   }
+  if (!is_marked(mark)) KOORD_CHECK(BootFile(kMark, mark).save({}));
   // Who reads that a pod has a class finds the class.
   KOORD_TRY(node, put(path_of(folder, kNodeFile), texts.node));
   KOORD_TRY(pods, put(path_of(folder, kPodsFile), texts.pods));
   return node || pods;
 }
 
-TerwayFiles::TerwayFiles(Parts parts, std::string folder) : parts_(parts), folder_(std::move(folder)) {
+TerwayFiles::TerwayFiles(Parts parts, std::string folder, BootFile::Place mark)
+    : parts_(parts), folder_(std::move(folder)), mark_(std::move(mark)) {
   parts_.hub.listen([this](const std::shared_ptr<const Inventory>&) { changed_.set(); });
 }
 
@@ -80,7 +112,7 @@ Task<Result<>> TerwayFiles::follow() {
     co_return Result<>();
   }
   if (!texts->warnings.empty()) wrong = texts->warnings.front();
-  std::function<Result<bool>()> work = [this, &texts] { return keep(folder_, *texts); };
+  std::function<Result<bool>()> work = [this, &texts] { return keep(folder_, *texts, mark_); };
   const auto kept = co_await offload(parts_.workers, std::move(work));
   if (!kept && kept.error().code() == Code::cancelled) co_return kept.error();
   if (!kept) wrong = kept.error().message();

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "framework/keep/boot_file.hpp"
 #include "framework/model/inventory.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/offload.hpp"
@@ -20,12 +21,19 @@ inline constexpr std::string_view kNodeFile = "global_bps_config", kPodsFile = "
 /// "/var/lib/terway/qos".
 std::string folder_of(const host::Root& root);
 
+/// That an agent of this host has written the files: kept where agents keep what the next one needs, of use
+/// for as long as that folder lasts.
+BootFile::Place mark_at(BootFile::Place place);
+
 /// Writes what differs from what is there, each file renamed into place, or removes both. The folder is made,
-/// unless what is above it lacks: then nobody could read it. Returns whether anything was changed. On any
-/// thread.
-Result<bool> keep(const std::string& folder, const Texts& texts);
-/// For --cleanup: neither file is there afterwards.
+/// unless what is above it lacks: then nobody could read it. `mark` is there before the first file, and goes
+/// after the last one. Returns whether anything was changed. On any thread.
+Result<bool> keep(const std::string& folder, const Texts& texts, const BootFile::Place& mark);
+/// Neither file is there afterwards; one that is not there needs no rights.
 Result<bool> remove(const std::string& folder);
+/// For --cleanup, and with the gate off: what an agent of this host wrote goes, and the mark. Without the
+/// mark the files are somebody else's, and stay; where the folder above theirs is not there, the mark does.
+Result<bool> withdraw(const std::string& folder, const BootFile::Place& mark);
 
 /// On the event loop's thread; files are written by the workers. The parts outlive it.
 class TerwayFiles {
@@ -36,7 +44,7 @@ class TerwayFiles {
     WorkerPool& workers;
     InventoryHub& hub;
   };
-  TerwayFiles(Parts parts, std::string folder);
+  TerwayFiles(Parts parts, std::string folder, BootFile::Place mark);
   /// Until it is cancelled. What fails is tried again, and told once.
   Task<Result<>> run();
 
@@ -46,6 +54,7 @@ class TerwayFiles {
 
   Parts parts_;
   std::string folder_, told_;
+  BootFile::Place mark_;
   Event changed_;
 };
 

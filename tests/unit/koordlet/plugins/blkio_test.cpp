@@ -157,19 +157,79 @@ TEST_CASE("The original's NodeSLO and pod, in cgroup v1 as it writes them", "[ko
 TEST_CASE("The same in cgroup v2: io.max, io.weight, io.cost", "[koordlet][blkio]") {
   Rig rig(CgroupVersion::v2);
   rig.say(kSlo);
-  CHECK(rig.pod(R"({"blocks":[{"name":"html","type":"podvolume","ioCfg":
-      {"readIOPS":1024,"writeIOPS":0,"readLatency":5000,"writeLatency":2000}}]})")
+  CHECK(rig.pod(R"({"blocks":[{"name":"html","type":"podvolume","ioCfg":{"readIOPS":1024,"writeIOPS":0}}]})")
             .empty());
   rig.tick(1);
   CHECK(rig.file(testing::kBeRoot, "io.max") == "253:16 rbps=1048576 wbps=1048576 riops=1024 wiops=1024\n");
   CHECK(rig.file(testing::kBeRoot, "io.weight") == "253:16 40\n");
   CHECK(rig.file(kPod, "io.max") == "253:16 rbps=max wbps=max riops=1024 wiops=max\n");
-  CHECK(rig.file(kPod, "io.latency") == "253:16 target=2000\n");
   CHECK(rig.file("", "io.cost.qos") ==
         "253:16 enable=1 ctrl=user rpct=90.00 rlat=1000 wpct=90.00 wlat=1000 min=1.00 max=10000.00\n");
   const auto written = rig.kernel.written.size();
   for (int i = 0; i < 150; ++i) rig.tick(1);
   CHECK(rig.kernel.written.size() == written);
+}
+
+TEST_CASE("Nobody has a latency that the kernel would keep by throttling neighbours without one",
+          "[koordlet][blkio]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  Rig rig(version);
+  const std::string why = ": not done: the kernel would keep it by holding back every group that has none";
+  const std::string pods = std::string(api::PodBlkioQos::kAnnotation) + ": .blocks[0].ioCfg.";
+  CHECK(rig.pod(R"({"blocks":[{"name":"html","type":"podvolume","ioCfg":
+      {"readIOPS":9,"readLatency":1,"writeLatencyPercent":99}}]})") ==
+        std::vector<std::string>{pods + "readLatency" + why, pods + "writeLatencyPercent" + why});
+  rig.say(R"({"resourceQOSStrategy":{"beClass":{"blkioQOS":{"enable":true,"blocks":[
+      {"name":"/dev/vdb","type":"device","ioCfg":{"writeIOPS":7,"writeLatency":5000}}]}},
+      "cgroupRoot":{"blkioQOS":{"enable":true,"blocks":[
+      {"name":"/dev/vdb","type":"device","ioCfg":{"readLatency":1000}}]}}}})");
+  rig.tick(1);
+  for (const char* group : {testing::kBeRoot, kPod})
+    CHECK(rig.kernel.group(group).files["io.latency"].empty());
+  CHECK(rig.report("BlkIOReconcile").status.summary ==
+        "4 settings of 2 groups, costs of 1 disks; 1 problems: beClass: block \"/dev/vdb\" of type "
+        "\"device\": ioCfg.writeLatency" +
+            why);
+}
+
+TEST_CASE("In cgroup v1 a container is throttled itself: its group's parents hold nobody back",
+          "[koordlet][blkio][crash]") {
+  const auto version = GENERATE(CgroupVersion::v1, CgroupVersion::v2);
+  const bool best_effort = GENERATE(true, false);
+  CAPTURE(best_effort);
+  koord::testing::Tree tree;
+  Rig rig(version, tree / "journal");
+  rig.say(kSlo);
+  CHECK(rig.pod(R"({"blocks":[{"name":"html","type":"podvolume","ioCfg":{"readIOPS":0,"writeIOPS":512,
+      "readBPS":2097152,"ioWeightPercent":50}},{"name":"/dev/vda","type":"device","ioCfg":{"readIOPS":5}}]})")
+            .empty());
+  auto info = std::make_shared<PodInfo>(*rig.inventory.pods[0]);
+  if (!best_effort) info->group = "kubepods/burstable/podp0";
+  for (const char* name : {"a", "b"}) {
+    const std::string group = fmt::format("{}/{}", info->group, name);
+    info->containers.push_back({.name = name, .id = name, .full_id = name, .group = group});
+    auto& files = rig.kernel.group(group).files;
+    for (const char* file : kV1Files) files[file] = "";
+    for (const char* file : kV2Files) files[file] = "";
+  }
+  rig.inventory.pods = {info};
+  ++rig.inventory.generation;
+  rig.tick(1);
+  for (const ContainerInfo& container : info->containers) {
+    const auto file = [&](const char* name) { return rig.file(container.group, name); };
+    CHECK(file("io.max").empty());  // v2's limits are of all that is below
+    if (version == CgroupVersion::v2) continue;
+    // The lower one of the pod's and of its tier's, where that has one.
+    CHECK(file(kV1Files[0]) == (best_effort ? "253:0 5\n253:16 1024\n" : "253:0 5\n"));
+    CHECK(file(kV1Files[1]) == "253:16 512\n");
+    CHECK(file(kV1Files[2]) == (best_effort ? "253:16 1048576\n" : "253:16 2097152\n"));
+    CHECK(file(kV1Files[3]) == (best_effort ? "253:16 1048576\n" : ""));
+    CHECK(file(kV1Files[4]).empty());  // a weight is shared out below
+  }
+  rig.start();  // a crash
+  REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+  for (const ContainerInfo& container : info->containers)
+    for (const auto& [name, text] : rig.kernel.group(container.group).files) CHECK(text.empty());
 }
 
 TEST_CASE("A disk without a model of the user's has the kernel's, and latencies have the original's defaults",

@@ -1,4 +1,8 @@
 // Terway's files, with the original's rows: rates, priorities, both texts, and what becomes of the files.
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -191,6 +195,10 @@ TEST_CASE("Files are renamed into place, left alone while they are right, and go
   tree.write("var/lib/", "");
   const std::string folder = tree / "var/lib/terway/qos";
   const Texts texts{.wanted = true, .node = "a 1\n", .pods = "{}", .warnings = {}};
+  const BootFile::Place mark{.path = tree / "journal/terway"};
+  const auto keep = [&mark](const std::string& where, const Texts& what) {
+    return terway_qos::keep(where, what, mark);
+  };
   CHECK(*keep(folder, texts));
   CHECK(*read_file(folder + "/global_bps_config") == "a 1\n");
   CHECK(*read_file(folder + "/pod.json") == "{}");
@@ -219,6 +227,65 @@ TEST_CASE("Files are renamed into place, left alone while they are right, and go
   fs::create_symlink(tree / "elsewhere", folder + "/pod.json");
   CHECK_FALSE(keep(folder, texts).has_value());
   CHECK_FALSE(host::exists(tree / "elsewhere"));
+}
+
+TEST_CASE("Files that an agent of this host has not written stay, its own go with their mark",
+          "[koordlet][terway]") {
+  koord::testing::Tree tree;
+  tree.write("var/lib/terway/qos/pod.json", "upstream's");
+  const std::string folder = tree / "var/lib/terway/qos";
+  const BootFile::Place mark = mark_at({.path = tree / "journal/terway", .boot_id = "boot"});
+  CHECK(mark_at({.path = "x", .boot_id = "another"}).boot_id == mark.boot_id);  // they outlast a boot
+  CHECK_FALSE(*withdraw(folder, mark));
+  CHECK(*read_file(folder + "/pod.json") == "upstream's");
+  const Texts texts{.wanted = true, .node = "a 1\n", .pods = "{}", .warnings = {}};
+  CHECK(*keep(folder, texts, mark));
+  CHECK(host::exists(mark.path));
+  // In a pod where the folder is not mounted nothing can be said of it.
+  CHECK_FALSE(*withdraw(tree / "host-var-lib/terway/qos", mark));
+  REQUIRE(host::exists(mark.path));
+  // An agent of another pod kept the mark elsewhere.
+  const BootFile::Place moved{.path = tree / "other/terway", .older = {mark.path}};
+  CHECK(*withdraw(folder, moved));
+  CHECK_FALSE(host::exists(mark.path));
+  CHECK_FALSE(host::exists(folder + "/pod.json"));
+  CHECK_FALSE(host::exists(folder + "/global_bps_config"));
+  // Once: what comes then is somebody else's.
+  tree.write("var/lib/terway/qos/pod.json", "upstream's");
+  CHECK_FALSE(*withdraw(folder, moved));
+  CHECK(host::exists(folder + "/pod.json"));
+  // Another policy is a word of the one who owns them now.
+  CHECK(*keep(folder, texts, mark));
+  CHECK(*keep(folder, {}, mark));
+  CHECK_FALSE(host::exists(mark.path));
+  CHECK_FALSE(host::exists(folder + "/pod.json"));
+}
+
+/// 0: where nothing can be written what is not there is not missed, and what is there is an error; 77: this
+/// machine mounts nothing.
+int remove_read_only(const std::string& folder) {
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount(folder.c_str(), folder.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
+      ::mount("none", folder.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0)
+    return 77;
+  const auto absent = remove(folder + "/qos");
+  if (!absent || *absent) return 1;
+  return remove(folder + "/held") ? 2 : 0;
+}
+
+TEST_CASE("A file system that cannot be written refuses nothing where there is nothing",
+          "[koordlet][terway]") {
+  koord::testing::Tree tree;
+  tree.write("terway/qos/", "");
+  tree.write("terway/held/pod.json", "{}");
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(remove_read_only(tree / "terway"));
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+    WARN("nothing can be mounted here");
+  else
+    CHECK(status == 0);
 }
 
 }  // namespace

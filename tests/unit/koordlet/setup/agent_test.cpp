@@ -57,7 +57,10 @@ TEST_CASE("Gates that are on and have no part are named once, and shown") {
     return text.find(fmt::format("koordlet_feature_gate_available{{node=\"n\",gate=\"{}\"}} {}\n", gate,
                                  value)) != std::string::npos;
   };
-  CHECK(process.captured.contains("feature gates are on that have no effect"));
+  const bool any = std::ranges::any_of(koordlet::role().gates, [&](const FeatureGate& gate) {
+    return process.gates.enabled(gate.name) && gate.help == kNoEffectYet;
+  });
+  CHECK(process.captured.contains("feature gates are on that have no effect") == any);
   for (const FeatureGate& gate : koordlet::role().gates) {
     INFO(gate.name);
     const bool on = process.gates.enabled(gate.name), has_part = gate.help != kNoEffectYet;
@@ -88,6 +91,24 @@ TEST_CASE("A group that an agent was stopping when it died stands still no longe
   };
   CHECK(freezes(group) == "0");
   CHECK(freezes("others") == "1");  // somebody else's
+}
+
+TEST_CASE("With the gate off Terway is told nothing more, by the agent that told it") {
+  const bool ours = GENERATE(true, false);
+  Process process({"--tsdb-path="});
+  process.gates = FeatureGates(koordlet::role().gates);
+  const host::Root root = process.parts().place.root;
+  const auto write = [](const std::string& file) {
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    koord::testing::Tree::write_to(file, "x");
+  };
+  const std::string told = root.var_lib + "terway/qos/pod.json";
+  write(told);
+  if (ours) write(root.var_run + "koord/terway");
+  const auto agent = Agent::make(process.context, process.parts());
+  if (!agent) FAIL(agent.error().message());
+  CHECK(std::filesystem::exists(told) == !ours);
+  CHECK_FALSE(std::filesystem::exists(root.var_run + "koord/terway"));
 }
 
 /// An API server that knows one node and takes events.
@@ -173,6 +194,40 @@ TEST_CASE("A kubelet that refuses, or is silent for a minute, is told to its nod
   CHECK(ready());
   pass(2 * 60);
   CHECK_FALSE(ready());
+}
+
+TEST_CASE("What is wrong in what a pod says of its disks is told while somebody looks after disks") {
+  const bool on = GENERATE(true, false);
+  CAPTURE(on);
+  boost::asio::io_context port;
+  test::StubServer kubelet(port, [](const std::string&) -> test::StubServer::Reply {
+    std::string pods(kPods);
+    pods.insert(pods.find("\"uid\""), R"("annotations":{"koordinator.sh/blkioQOS":"{"},)");
+    return {test::StubServer::ok(pods)};
+  });
+  Process process(
+      {"--tsdb-path=", "--kubelet-insecure-tls", "--kubelet-sync-interval=1s",
+       "--disable-query-kubelet-config", "--enable-node-metric-report=false",
+       fmt::format("--kubelet-read-only-port={}", kubelet.url().substr(kubelet.url().rfind(':') + 1))});
+  process.gates = FeatureGates(koordlet::role().gates);
+  if (on) REQUIRE(process.gates.set("BlkIOReconcile=true").has_value());
+  process.server.answer = api_server;
+  process.start(Agent::make(process.context, process.parts()));
+  const auto pass = [&](int seconds) {
+    for (int i = 0; i < 4 * seconds; ++i) {
+      process.loop.advance(std::chrono::milliseconds(250));
+      port.restart();
+      port.poll();
+    }
+  };
+  for (int i = 0; i < 3000 && process.probe(runtime::HealthChecks::readyz) != 200; ++i) pass(1);
+  REQUIRE(process.probe(runtime::HealthChecks::readyz) == 200);
+  pass(5);
+  const auto told = std::ranges::count_if(process.server.requests, [](const net::Request& request) {
+    return request.body.find("MalformedPodMetadata") != std::string::npos;
+  });
+  CHECK(told == (on ? 1 : 0));
+  CHECK(process.captured.contains("blkioQOS") == on);
 }
 
 TEST_CASE("The flags of prediction are checked, and are the original's where nobody sets them") {
