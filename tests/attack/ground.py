@@ -252,7 +252,7 @@ class Ground:
         self.folder = tempfile.TemporaryDirectory(prefix="koord-attack.")
         crds = os.path.join(TREE, "packaging", "crds")
         self.sandbox = sandbox.Sandbox("--nodes=5", "--roles=", "--summary=none", "--load",
-                                       *(os.path.join(crds, name) for name in sorted(os.listdir(crds))))
+                                       *(os.path.join(crds, name) for name in sorted(os.listdir(crds)) if name.endswith(".yaml")))
         self.sandbox.__enter__()
         self.roles, self.fakes = {}, []
         self.host = fake_node.FakeRoot(os.path.join(self.folder.name, "root"))

@@ -201,7 +201,7 @@ def observe(agent, folder):
     os.mkdir(folder)
     text = script(agent, contents)
     files = vm_node.write(folder, contents)
-    files |= {f"crds/{os.path.basename(path)}": path for path in glob.glob(os.path.join(FOLDER, "crds", "*"))}
+    files |= {f"crds/{os.path.basename(path)}": path for path in glob.glob(os.path.join(FOLDER, "crds", "*.yaml"))}
     for program in PROGRAMS:
         files |= vm_node.closure(program)
     if agent == "original":
