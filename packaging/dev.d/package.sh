@@ -2,6 +2,7 @@
 
 verb_package() {
   verb_build
+  install_missing ca-certificates tzdata  # the image holds them
   python3 packaging/package/package.py --koord=build/koord "$@"
 }
 
@@ -29,16 +30,18 @@ debian_root_path() { echo "${KOORD_DEBIAN_ROOT:-$KOORD_CACHE/debian/bookworm.tar
 
 # The smallest Debian 12 with systemd, from the archives that this machine's apt asks.
 verb_debian_root() {
-  local root
+  local root mirror
   root=$(debian_root_path)
   if [[ -f $root ]]; then say "debian-root: it is there, $root"; return; fi
   command -v apt-get >/dev/null || { say "debian-root: needs apt-get, or KOORD_DEBIAN_ROOT"; return 1; }
   install_missing mmdebstrap || return 1
   mkdir -p "$(dirname "$root")"
+  # Empty on a machine that is no Debian 12: mmdebstrap then has a default of its own.
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' | head -n1) || mirror=
   # Manuals and translations are left out: the virtual machine has it in memory.
   if ! mmdebstrap --quiet --variant=minbase --include=systemd --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/man/*/koord.*' \
-    --dpkgopt='path-include=/usr/share/man/*/kubectl-koord.*' --dpkgopt='path-include=/usr/share/doc/koord/*' bookworm "$root.new.tar" >&2; then
+    --dpkgopt='path-include=/usr/share/man/*/kubectl-koord.*' --dpkgopt='path-include=/usr/share/doc/koord/*' bookworm "$root.new.tar" ${mirror:+"$mirror"} >&2; then
     rm -f "$root.new.tar"
     say "debian-root: failed"
     return 1

@@ -13,14 +13,15 @@ if [ -n "$2" ]; then upgrade=yes; else upgrade=no; fi
 {after_install}"""
 PRERM = """#!/bin/sh
 set -e
-case "$1" in remove | deconfigure) ;; *) exit 0 ;; esac
+case "$1" in remove) ;; *) exit 0 ;; esac
 {before_remove}"""
 POSTRM = """#!/bin/sh
 set -e
 case "$1" in remove | purge) ;; *) exit 0 ;; esac
 {after_remove}if [ "$1" != purge ]; then exit 0; fi
-# What was written into it, credentials among it.
+# What was written into it, credentials among it, and what was changed of its units.
 rm -rf /etc/koord
+for unit in $UNITS; do rm -rf "/etc/systemd/system/$unit.d"; done
 {purge}"""
 COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: koord

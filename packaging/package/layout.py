@@ -36,11 +36,13 @@ WITH_KUBERNETES = (
      "Conflicts=koord-koordlet.service\nAfter=koord-koordlet.service\nAssertPathExists=/etc/koord/koordlet.kubeconfig\n"),
     ("Environment=agent_mode=hostMode\n",
      "Environment=agent_mode=hostMode NODE_NAME=%H\nEnvironmentFile=-/etc/koord/flags.env\n"),
-    ("--standalone-config=/etc/koord/standalone.yaml --addr", "--kubeconfig=/etc/koord/koordlet.kubeconfig $KOORDLET_FLAGS --addr"),
+    ("--standalone-config=/etc/koord/standalone.yaml --addr", "--kubeconfig=/etc/koord/koordlet.kubeconfig --addr"),
+    # Last, so that they win.
+    ("AuditEventsHTTPHandler=true\n", "AuditEventsHTTPHandler=true $KOORDLET_FLAGS\n"),
     ("StateDirectory=koord\n", "StateDirectory=koord\n# Where it says to a proxy before the container runtime that it is there.\n"
      "ConfigurationDirectory=runtime/hookserver.d\n"),
     ("--standalone-config=FILE --cleanup", "--kubeconfig=FILE --cleanup"),
-    ("--standalone-config=/etc/koord/standalone.yaml --cleanup", "--kubeconfig=/etc/koord/koordlet.kubeconfig --cleanup"),
+    ("--standalone-config=/etc/koord/standalone.yaml --cleanup", "--kubeconfig=/etc/koord/koordlet.kubeconfig $$KOORDLET_FLAGS --cleanup"),
 )
 # Of what is linked into the program, the notices that have to go with it: Debian's packages of the static archives.
 LIBRARIES = ("libboost1.81-dev", "rapidjson-dev", "libfmt-dev", "libyaml-cpp-dev", "libc-ares-dev", "libbpf-dev", "libre2-dev",

@@ -9,7 +9,7 @@ import layout
 
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 # An upgrade runs the new package's %post and then, with "1", the old one's %preun and %postun. There is no purge: what somebody
-# has written into /etc/koord stays, as of any rpm, and all else goes.
+# has written into /etc/koord and drop-ins of units stays, as of any rpm, and all else goes.
 SPEC = """Name: koord
 Version: {version}
 Release: 1
@@ -47,6 +47,8 @@ if [ "$1" -gt 0 ]; then exit 0; fi
 # Its own, and those that are not there without the shells that look into them.
 FOLDERS = ("etc/koord", "usr/share/doc/koord", "usr/share/doc/koord/examples", "usr/share/bash-completion", "usr/share/bash-completion/completions",
            "usr/share/zsh", "usr/share/zsh/site-functions")
+# tmpfiles.d gives it to the group koord, which is not there before the package is.
+UNLOOKED_AT = {"etc/koord": "%verify(not mode group) "}
 DEFINES = {
     "debug_package": "%{nil}", "__os_install_post": "%{nil}", "_build_id_links": "none", "_buildhost": "koord", "_binary_payload": "w1.xzdio",
     "use_source_date_epoch_as_buildtime": "1", "clamp_mtime_to_source_date_epoch": "1", "source_date_epoch_from_changelog": "0",
@@ -66,7 +68,7 @@ def build(stage, version, architecture, out):
         mode = "" if os.path.islink(os.path.join(stage.folder, path)) else f"%attr({'0755' if path.startswith('usr/bin/') else '0644'}, root, root) "
         return f"{'%config(noreplace) ' if path in stage.configuration else ''}{mode}/{path}"
 
-    files = [row(path) for path in sorted(stage.files)] + [f"%dir %attr(0755, root, root) /{path}" for path in FOLDERS]
+    files = [row(path) for path in sorted(stage.files)] + [f"%dir %attr(0755, root, root) {UNLOOKED_AT.get(path, '')}/{path}" for path in FOLDERS]
     parts = {name: layout.script(name.replace("_", "-")).replace("%", "%%") for name in ("after_install", "before_remove", "after_remove", "purge")}
     target = ARCHITECTURES[architecture]
     with tempfile.TemporaryDirectory(prefix="koord-rpm.") as folder:

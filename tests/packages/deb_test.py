@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The deb in a clean Debian 12: the same bytes when built twice; installed, upgraded, removed, purged, and nothing is left.
 Lintian, where it is installed, has nothing to say. tests/packages/deb_vm_test.py does it where systemd runs."""
+import fcntl
 import os
 import re
 import shutil
@@ -69,15 +70,67 @@ class Package(unittest.TestCase):
         system.install(self.first)  # and back
         self.assertEqual(debian.differences(kept, system.state()), [])
 
+        self.check_refused(system)
         system.prints("dpkg", "--remove", "koord")
         left = [line[2:] for line in debian.differences(before, system.state()) if not os.path.isdir(system.path(line[2:]))]
         self.assertEqual(sorted(path for path in left if not path.startswith("etc/koord/")),
                          ["etc/group", "etc/gshadow", "etc/passwd", "etc/shadow", "var/lib/koord/journal", "var/log/koord/audit.log"])
         system.install(self.second)
         self.assertIn("# mine", system.prints("cat", "/etc/koord/flags.env"))
+        os.makedirs(system.path("etc/systemd/system/koord-scheduler.service.d"))
         system.prints("dpkg", "--purge", "koord")
         self.assertEqual(debian.differences(before, system.state()), [])
+        self.check_others_things_stay(system)
         self.assertEqual(system.run("dpkg", "--purge", "koord")[0], 0)
+
+    def check_refused(self, system):
+        """With a systemd that is played: the proxy runs, and nothing that is asked for comes of it."""
+        os.makedirs(system.path("run/systemd/system"))
+        os.mkdir(system.path("tmp/played"))
+        with open(system.path("tmp/played/systemctl"), "w", encoding="utf-8") as file:
+            file.write('#!/bin/sh\n[ "$1" != is-active ] || { echo active; exit 0; }\nexit 1\n')
+        os.chmod(system.path("tmp/played/systemctl"), 0o755)
+        played = ("env", "PATH=/tmp/played:/usr/sbin:/usr/bin:/sbin:/bin")
+        said = system.prints(*played, "dpkg-reconfigure", "-f", "noninteractive", "koord")
+        self.assertIn("koord: a unit did not come back", said)
+        for path, mode in (("etc/koord", 0o750), ("etc/koord/scheduler.kubeconfig", 0o640)):
+            info = os.stat(system.path(path))
+            self.assertEqual((info.st_mode & 0o777, info.st_uid, info.st_gid > 0), (mode, 0, True), path)
+        for path in ("etc/systemd/system/kubelet.service.d/50-koord-proxy.conf", "etc/default/kubelet", "var/lib/kubelet/config.yaml"):
+            os.makedirs(os.path.dirname(system.path(path)), exist_ok=True)
+            with open(system.path(path), "w", encoding="utf-8") as file:
+                file.write(layout.text_of(debian.TREE, "packaging", "kubelet-through-proxy.conf"))
+            status, said = system.run(*played, "dpkg", "--remove", "koord", check=False)
+            os.remove(system.path(path))
+            self.assertNotEqual(status, 0, said)
+            self.assertIn(f"through koord-runtime-proxy, by /{path}", said)
+            self.assertIn(" ok installed", system.prints("dpkg-query", "-W", "-f", "${Status}", "koord"))
+        os.rmdir(system.path("etc/systemd/system/kubelet.service.d"))
+        os.rmdir(system.path("var/lib/kubelet"))
+        shutil.rmtree(system.path("tmp/played"))
+        os.rmdir(system.path("run/systemd/system"))
+
+    def check_others_things_stay(self, system):
+        """A purge beside a DaemonSet's agent, units of others, and a user of that name."""
+        lock, journal, drop_in = (system.path(path) for path in (
+            "run/koordlet/koord.lock", "run/koordlet/prediction-checkpoints/koord/journal", "etc/systemd/system/koord-others.service.d/mine.conf"))
+        system.install(self.first)
+        system.prints("userdel", "koord")
+        system.prints("useradd", "-d", "/home/koord", "-s", "/bin/sh", "koord")
+        for path in (lock, journal, drop_in):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("others'\n")
+        others = system.state()
+        with open(lock, encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            system.prints("dpkg", "--purge", "koord")
+            after = system.state()
+        for path in ("run/koordlet/koord.lock", "run/koordlet/prediction-checkpoints/koord/journal", "etc/passwd", "etc/group",
+                     "etc/systemd/system/koord-others.service.d/mine.conf"):
+            self.assertEqual(after.get(path), others[path], path)
+        system.prints("sh", "-ec", layout.script("purge"))  # as it would have been without that agent
+        self.assertEqual((os.path.exists(lock), os.path.exists(journal)), (False, True))
 
     def check_installed(self, system, before):
         came = debian.differences(before, system.state())
@@ -116,6 +169,8 @@ class KubernetesUnit(unittest.TestCase):
         unit = layout.kubernetes_unit(layout.text_of(debian.TREE, "packaging", "koordlet.service"))
         self.assertNotIn("--standalone", unit)
         self.assertEqual(unit.count("--kubeconfig=/etc/koord/koordlet.kubeconfig"), 2)
+        self.assertRegex(unit, r"(?m)^ExecStart=(.*\\\n)*.*true \$KOORDLET_FLAGS$", "flags of the administrator are last, and win")
+        self.assertIn("--kubeconfig=/etc/koord/koordlet.kubeconfig $$KOORDLET_FLAGS --cleanup &&", unit)
 
     def test_a_unit_that_is_another_is_refused(self):
         with self.assertRaisesRegex(ValueError, "koordlet.service: expected once"):
