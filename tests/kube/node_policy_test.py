@@ -18,6 +18,8 @@ from installed import NS, PACKAGING, Installed  # noqa: E402
 
 OWN, OTHER = "own-node", "other-node"
 TOPOLOGY = {"apiVersion": "topology.node.k8s.io/v1alpha1", "kind": "NodeResourceTopology", "topologyPolicies": ["None"], "zones": []}
+DEVICE = {"apiVersion": "scheduling.koordinator.sh/v1alpha1", "kind": "Device", "spec": {"devices": []}}
+DEVICES = "/apis/scheduling.koordinator.sh/v1alpha1/devices"
 TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 PODS = "/api/v1/namespaces/default/pods"
@@ -38,6 +40,7 @@ class NodePolicy(unittest.TestCase):
         cls.installed = Installed(kubeconfig, cls.folder)
         cls.api = cls.installed.api
         cls.installed.kubectl.run("apply", "-f", os.path.join(PACKAGING, "manifests-gates", "only-evict-by-api.yaml"),
+                                  "-f", os.path.join(PACKAGING, "manifests-gates", "Accelerators.yaml"),
                                   "-f", os.path.join(PACKAGING, "manifests-node-policy"))
         cls.pods = {}
         for node in (OWN, OTHER):
@@ -79,9 +82,12 @@ class NodePolicy(unittest.TestCase):
         """(what, method, path, body) of everything that an agent on that node writes; the objects are there, nothing is stored."""
         metric = self.request("GET", f"{agents.SLO}/nodemetrics/{node}")
         topology = self.request("GET", f"{TOPOLOGIES}/{node}")
+        device = self.request("GET", f"{DEVICES}/{node}")
         yield "NodeMetric status", "PUT", f"{agents.SLO}/nodemetrics/{node}/status", {**metric, "status": {"updateTime": "2026-01-02T03:04:05Z"}}
         yield "topology, made", "POST", TOPOLOGIES, {**TOPOLOGY, "metadata": {"name": f"{node}"}}
         yield "topology, written", "PUT", f"{TOPOLOGIES}/{node}", {**topology, "topologyPolicies": ["BestEffort"]}
+        yield "Device, made", "POST", DEVICES, {**DEVICE, "metadata": {"name": node}}
+        yield "Device, written", "PUT", f"{DEVICES}/{node}", {**device, "spec": {"devices": [{"type": "gpu", "minor": 0, "id": "g", "health": True}]}}
         yield "event, made", "POST", EVENTS, event("new", node)
         yield "event, again", "PATCH", f"{EVENTS}/of-{node}", {"series": {"count": 2, "lastObservedTime": "2026-01-02T03:05:05.000000Z"}}
         yield "eviction", "POST", f"{PODS}/on-{node}/eviction", self.eviction(node)
@@ -91,6 +97,8 @@ class NodePolicy(unittest.TestCase):
             self.request("POST", EVENTS, event(f"of-{node}", node))
             self.request("POST", TOPOLOGIES, {**TOPOLOGY, "metadata": {"name": node}})
             self.addCleanup(self.request, "DELETE", f"{TOPOLOGIES}/{node}")
+            self.request("POST", DEVICES, {**DEVICE, "metadata": {"name": node}})
+            self.addCleanup(self.request, "DELETE", f"{DEVICES}/{node}")
         nameless = kube_api.Api(self.installed.account("koordlet"))
         waiting = kube_api.Api(self.installed.account("koordlet", self.agents_pod("koordlet-waiting")))
         other = kube_api.Api(self.installed.account("koordlet", self.pods[OTHER]))
@@ -98,7 +106,7 @@ class NodePolicy(unittest.TestCase):
             for node in (OWN, OTHER):
                 for what, method, path, body in self.writes(node):
                     with self.subTest(token=name, node=node, what=what):
-                        if what == "topology, made" and node == allowed:
+                        if what in ("topology, made", "Device, made") and node == allowed:
                             self.assertEqual(self.status(token, method, f"{path}?dryRun=All", body), 409)
                             continue
                         said = self.refusal(token, method, f"{path}?dryRun=All", body)
