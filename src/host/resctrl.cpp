@@ -241,4 +241,12 @@ std::optional<std::int64_t> bandwidth_value(const ResctrlBandwidth& bandwidth, s
   return std::clamp((percent + step - 1) / step * step, bandwidth.least, bandwidth.most);
 }
 
+std::optional<std::int64_t> bandwidth_percent(const ResctrlBandwidth& bandwidth, std::int64_t value) {
+  if (bandwidth.scale == BandwidthScale::megabytes || value <= 0) return std::nullopt;
+  if (bandwidth.scale == BandwidthScale::percent) return std::min(value, kAllPercent);
+  const std::int64_t reached = std::max<std::int64_t>(bandwidth.most * kReached / kReachedOf, 1);
+  if (value >= reached) return kAllPercent;
+  return std::clamp<std::int64_t>((value * kAllPercent + reached - 1) / reached, 1, kAllPercent);
+}
+
 }  // namespace koord::host

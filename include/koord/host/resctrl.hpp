@@ -81,5 +81,8 @@ Result<std::uint64_t> cache_mask(std::uint64_t full, int least_bits, std::int64_
 /// units 100% is no limit, and less of it of what one set of cores was seen to reach (20 GB/s where the
 /// greatest value is 2048, more where it is more). Nothing outside of [1, 100], and for megabytes.
 std::optional<std::int64_t> bandwidth_value(const ResctrlBandwidth& bandwidth, std::int64_t percent);
+/// The percentage for which that is written, from 1 to 100; of other values the closest one that is not less.
+/// Nothing for megabytes, and for values that are none.
+std::optional<std::int64_t> bandwidth_percent(const ResctrlBandwidth& bandwidth, std::int64_t value);
 
 }  // namespace koord::host

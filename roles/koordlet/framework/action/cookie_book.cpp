@@ -54,6 +54,13 @@ struct CookieBook::Pass {
   std::vector<std::pair<Process, Row>> unwanted();
   void give_back();
 
+  /// Whether the file has room for it: with all that it has had before, no more than its rows.
+  bool is_admitted(const Process& process) {
+    if (book.find(process) != nullptr) return true;
+    if (known + fresh >= book.kind_.book.max_rows) return false;
+    ++fresh;
+    return true;
+  }
   /// Somebody else gave it.
   bool is_others(CoreCookie cookie) const { return cookie != kNoCookie && !ours.contains(cookie); }
   void note(std::size_t container, const Process& process, CoreCookie cookie) {
@@ -76,6 +83,8 @@ struct CookieBook::Pass {
   Outcome& outcome;
   std::vector<std::vector<Process>> members;  // by the container
   std::set<pid_t> seen, tried;
+  const std::size_t known = book.rows_.size();
+  std::size_t fresh = 0;             // of those who are seen and have no row yet
   std::set<CoreCookie> ours, taken;  // ever given by this book; those of names in this pass
   std::map<std::string, std::set<CoreCookie>, std::less<>> had;  // before the pass, by the name
   Rows next;
@@ -131,12 +140,13 @@ void CookieBook::Pass::look() {
     }
     std::size_t unseen = 0;
     for (const Process& process : *found) {
-      if (seen.size() >= book.kind_.book.max_rows) {
+      if (seen.contains(process.pid)) continue;  // of another group, too
+      if (!is_admitted(process)) {
         outcome.containers[i].refused =
             Error(Code::too_large, fmt::format("more than {} processes", book.kind_.book.max_rows));
-        break;
+        continue;
       }
-      if (!seen.insert(process.pid).second) continue;  // of another group, too
+      seen.insert(process.pid);
       if (process.value == kHiddenCookie) {
         ++unseen;
         if (const Row* row = book.find(process)) next.emplace(process.pid, *row);
@@ -263,9 +273,11 @@ void CookieBook::Pass::give(CookieBearer& bearer, std::span<const std::size_t> c
       const auto found = book.files_.processes(book.kind_, settings[i].group);
       if (!found) continue;
       for (const Process& process : *found)
-        if (seen.size() < book.kind_.book.max_rows && !tried.contains(process.pid) &&
-            process.value != kHiddenCookie && !is_others(process.value) && seen.insert(process.pid).second)
+        if (!tried.contains(process.pid) && process.value != kHiddenCookie && !is_others(process.value) &&
+            !seen.contains(process.pid) && is_admitted(process)) {
+          seen.insert(process.pid);
           members[i].push_back(process);
+        }
     }
   }
 }

@@ -81,8 +81,8 @@ Result<std::string_view> field_in(const KnobRow& row, std::string_view text, std
       const std::string_view field = fields.substr(0, next);
       fields = next == std::string_view::npos ? std::string_view{} : fields.substr(next + 1);
       const auto equals = field.find('=');
-      if (equals != std::string_view::npos && field.substr(0, equals) == wanted.field)
-        return field.substr(equals + 1);
+      if (equals != std::string_view::npos && host::trimmed(field.substr(0, equals)) == wanted.field)
+        return host::trimmed(field.substr(equals + 1));  // resctrl's numbers are padded: "MB:0=   90"
     }
   }
   return not_there(row, key);
@@ -150,7 +150,7 @@ Result<std::string> setting_text(const KnobRow& row, std::string_view key, std::
         return Error(Code::invalid,
                      fmt::format("{}: \"{}\" names no setting", file_of(row), key.substr(0, kMaxKey)));
       if (named.field.empty()) return fmt::format("{}{}{}\n", named.line, row.lines.after_name, value);
-      return fmt::format("{}{}{}={}\n", named.line, row.lines.after_name, named.field, value);
+      return fmt::format("{}{}{}={}\n", named.line, row.lines.after_name, named.field, host::trimmed(value));
     }
   }
   return std::string(value);

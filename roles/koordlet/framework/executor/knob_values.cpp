@@ -44,10 +44,11 @@ bool is_plain(std::string_view text) {
          std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
 }
 
-/// Without zeros that lead it, where those mean nothing: the kernel pads what it shows.
+/// Without blanks and zeros that lead it, where those mean nothing: the kernel pads what it shows.
 std::string_view significant(Knob knob, std::string_view text) {
-  if (host::row(knob).lines.padded)
-    while (text.size() > 1 && text.front() == '0') text.remove_prefix(1);
+  if (!host::row(knob).lines.padded) return text;
+  text = host::trimmed(text);
+  while (text.size() > 1 && text.front() == '0') text.remove_prefix(1);
   return text;
 }
 

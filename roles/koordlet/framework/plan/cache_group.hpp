@@ -12,6 +12,7 @@ namespace koord::koordlet {
 struct CacheGroup {
   std::string group;              // "BE", "koordlet-UID"; "mon_groups/LS": they are only counted
   std::vector<std::string> pods;  // their cgroups; all below them counts
+  std::string otherwise = {};     // the group that has them while this one cannot be made; empty: none
 
   friend bool operator==(const CacheGroup&, const CacheGroup&) = default;
 };

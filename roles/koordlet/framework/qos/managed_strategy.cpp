@@ -42,4 +42,17 @@ StrategyStatus ManagedStrategy::status() const {
   return status;
 }
 
+GivenBack give_back(std::span<ProcessSettings* const> processes, ResctrlGroups* groups) {
+  GivenBack given;
+  const auto add = [&given](const Result<std::size_t>& one) {
+    if (one)
+      given.count += *one;
+    else if (!given.failed)
+      given.failed = one.error();
+  };
+  for (ProcessSettings* const keeper : processes) add(keeper->give_back());
+  if (groups != nullptr) add(groups->give_back());
+  return given;
+}
+
 }  // namespace koord::koordlet

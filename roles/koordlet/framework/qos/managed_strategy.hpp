@@ -2,8 +2,10 @@
 // what it cannot tell, and its plan.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "framework/action/process_settings.hpp"
@@ -56,5 +58,13 @@ struct ManagedStrategy {
   /// What it says of itself, or what is said where it cannot.
   StrategyStatus status() const;
 };
+
+/// What a cleanup has given back that is no file: processes' values, groups of resctrl and their tasks.
+struct GivenBack {
+  std::size_t count = 0;
+  std::optional<Error> failed;  // the first that failed; it has stopped no other
+};
+/// `groups` may be null.
+GivenBack give_back(std::span<ProcessSettings* const> processes, ResctrlGroups* groups);
 
 }  // namespace koord::koordlet

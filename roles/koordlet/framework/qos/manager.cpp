@@ -158,30 +158,24 @@ class QosManager::Impl final : public KnobReader {
       one.strategy->release(inventory, one.plan);
     }
     const Executor::Outcome outcome = settle(Executor::Pace::at_once);
-    std::size_t given_back = 0;
-    for (ProcessSettings* const keeper : processes_) {
-      KOORD_TRY(processes, keeper->give_back());
-      given_back += processes;
-    }
-    KOORD_TRY(let_go, resctrl_ != nullptr ? resctrl_->give_back() : Result<std::size_t>(0));
-    given_back += let_go;
+    const GivenBack given = give_back(processes_, resctrl_);
+    const Result<> freed = end_cleanup();
+    if (given.failed) return *given.failed;
+    KOORD_CHECK(freed);
+    return outcome.written + given.count;
+  }
+  Result<> end_cleanup() {
     if (std::ranges::any_of(strategies_,
                             [](const ManagedStrategy& one) { return one.plan.keeps(Knob::cpuset_cpus); }))
       KOORD_CHECK(settle_kept());
-    if (const auto failures = executor_.failures(); !failures.empty())
-      return failures.front().error.context(
-          fmt::format("not everything could be set free ({} files)", failures.size()));
-    if (!journal_.entries().empty())
-      return Error(Code::io,
-                   fmt::format("not everything could be set free: {}",
-                               name_of(journal_.entries().front().group, journal_.entries().front().key)));
+    KOORD_CHECK(check_all_free(executor_, journal_));
     KOORD_CHECK(journal_.save());
     if (journal_.unknown_rows() > 0)
       return Error(Code::unsupported,
                    fmt::format("not everything could be set free: {} files that an agent of another version "
                                "changed and this one does not know",
                                journal_.unknown_rows()));
-    return outcome.written + given_back;
+    return {};
   }
 
   std::string narrow_groups(const Inventory& inventory) {

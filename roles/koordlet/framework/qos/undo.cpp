@@ -108,4 +108,14 @@ Result<> check_all_wide(const Inventory& inventory, const host::Topology& topolo
                   narrow));
 }
 
+Result<> check_all_free(const Executor& executor, const Journal& journal) {
+  if (const auto failures = executor.failures(); !failures.empty())
+    return failures.front().error.context(
+        fmt::format("not everything could be set free ({} files)", failures.size()));
+  if (journal.entries().empty()) return {};
+  const Journal::Entry& first = journal.entries().front();
+  return Error(Code::io,
+               fmt::format("not everything could be set free: {}", name_of(first.group, first.key)));
+}
+
 }  // namespace koord::koordlet

@@ -24,6 +24,9 @@ bool is_kubelets_best_effort(const Inventory& inventory, std::string_view group)
 std::optional<KnobValue> freed(const Journal::Entry& entry, const Inventory& inventory,
                                const host::Topology* topology, Executor& executor);
 
+/// Of a cleanup that has written all it could: names what has not been set free.
+Result<> check_all_free(const Executor& executor, const Journal& journal);
+
 /// Which best-effort groups have fewer CPUs than are online, with what they have: the first eight and how
 /// many more, for a message; empty: none, or there is no topology.
 std::string narrow_groups(const Inventory& inventory, const host::Topology* topology, GroupTree& tree,

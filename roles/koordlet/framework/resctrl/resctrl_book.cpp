@@ -1,5 +1,5 @@
 // ResctrlBook: see resctrl_book.hpp. The rows of its file:
-//   mount
+//   mount<tab>WHICH: koord has mounted it; WHICH is missing until it is known
 //   made<tab>GROUP, joined<tab>GROUP: a group, by whom it was made
 //   pod<tab>GROUP<tab>CGROUP: whose tasks are in it
 #include "framework/resctrl/resctrl_book.hpp"
@@ -41,12 +41,15 @@ ResctrlBook::ResctrlBook(BootFile::Place place, ResctrlFiles& files)
 
 Result<> ResctrlBook::load() {
   rows_.clear();
-  mounted_ = false;
+  mount_.reset();
   Rows rows;
-  bool mounted = false;
+  Mount mount;
   KOORD_CHECK(file_.load([&](std::string_view line) {
     const std::string_view kind = take_field(line);
-    if (kind == kMount) return mounted = line.empty();
+    if (kind == kMount) {
+      mount = line;
+      return true;
+    }
     const std::string group(take_field(line));
     if (!is_name(group)) return false;
     if (kind == kPod) return !line.empty() && rows.contains(group) && rows[group].pods.emplace(line).second;
@@ -54,18 +57,18 @@ Result<> ResctrlBook::load() {
            rows.emplace(group, Row{kind == kMade, {}}).second;
   }));
   rows_ = std::move(rows);
-  mounted_ = mounted;
+  mount_ = std::move(mount);
   return {};
 }
 
-void ResctrlBook::save(Rows rows, bool mounted, Outcome& outcome) {
-  const bool same = rows == rows_ && mounted == mounted_;
+void ResctrlBook::save(Rows rows, Mount mount, Outcome& outcome) {
+  const bool same = rows == rows_ && mount == mount_;
   rows_ = std::move(rows);
-  mounted_ = mounted;
+  mount_ = std::move(mount);
   if (same && !file_.is_stale()) return;
   std::string text;
   const auto to = std::back_inserter(text);
-  if (mounted_) fmt::format_to(to, "{}\n", kMount);
+  if (mount_) fmt::format_to(to, "{}{}{}\n", kMount, mount_->empty() ? "" : "\t", *mount_);
   for (const auto& [group, row] : rows_) {
     fmt::format_to(to, "{}\t{}\n", row.made ? kMade : kJoined, group);
     for (const std::string& pod : row.pods) fmt::format_to(to, "{}\t{}\t{}\n", kPod, group, pod);
@@ -100,10 +103,10 @@ ResctrlBook::Outcome ResctrlBook::pass(std::span<const CacheGroup> wanted,
   outcome.info = files_.info();
   if (!outcome.info && outcome.info.error().code() == Code::not_found && !wanted.empty()) {
     // What was in a mount that has gone has gone with it.
-    save({}, true, outcome);
+    save({}, "", outcome);
     if (auto mounted = files_.mount(); !mounted) {
       outcome.absent = std::move(mounted).error();
-      save({}, false, outcome);
+      save({}, std::nullopt, outcome);
     } else {
       outcome.info = files_.info();
     }
@@ -111,32 +114,66 @@ ResctrlBook::Outcome ResctrlBook::pass(std::span<const CacheGroup> wanted,
   if (!outcome.info) {
     if (!outcome.absent && !wanted.empty()) outcome.absent = outcome.info.error();
     const bool gone = outcome.info.error().code() == Code::not_found;
-    if (gone) save({}, false, outcome);
+    if (gone) save({}, std::nullopt, outcome);
     if (gone || !wanted.empty()) return outcome;  // what is there stays while nobody can read what it is
   }
+  check_mount(outcome);
   Rows rows = next_of(wanted, swept);
-  save(rows, mounted_, outcome);  // before the first change
-  let_go(wanted, rows, outcome);  // first: a machine has room for few groups
+  save(rows, mount_, outcome);                    // before the first change
+  let_go(with_fallbacks(wanted), rows, outcome);  // first: a machine has room for few groups
   for (const CacheGroup& one : wanted) {
     Outcome::Group& group = outcome.groups.emplace_back();
     group.group = one.group;
     if (!files_.exists(one.group)) {
-      if (auto made = files_.make(one.group); !made)
+      if (auto made = files_.make(one.group); !made) {
         group.refused = std::move(made).error();
-      else
+        rows.erase(one.group);  // who makes it later is somebody else
+      } else {
         group.made = true;
+      }
     }
   }
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (!outcome.groups[i].refused) fill(wanted[i], outcome.groups[i]);
-  save(rows, mounted_, outcome);
-  if (mounted_ && rows.empty() && wanted.empty()) {
-    if (auto gone = files_.unmount(); gone)
-      save({}, false, outcome);
-    else
-      outcome.not_returned = std::move(gone).error();
-  }
+  const std::vector<CacheGroup> members = with_fallbacks(wanted);
+  for (const CacheGroup& one : members)
+    if (const auto row = rows.find(one.group); row != rows.end())
+      row->second.pods.insert(one.pods.begin(), one.pods.end());
+  save(rows, mount_, outcome);
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (!outcome.groups[i].refused) fill(members[i], outcome.groups[i]);
+  if (mount_ && rows.empty() && wanted.empty()) unmount(outcome);
   return outcome;
+}
+
+void ResctrlBook::check_mount(Outcome& outcome) {
+  if (!mount_) return;
+  auto which = files_.which();
+  if (!which || *which == *mount_) return;
+  if (mount_->empty())
+    save(rows_, std::move(*which), outcome);
+  else  // somebody has unmounted it, and mounted it for himself
+    save({}, std::nullopt, outcome);
+}
+
+void ResctrlBook::unmount(Outcome& outcome) {
+  const auto bare = files_.is_bare();
+  if (bare && !*bare) {  // it is theirs from now on
+    outcome.left_mounted = true;
+    return save({}, std::nullopt, outcome);
+  }
+  if (auto gone = bare ? files_.unmount() : Result<>(bare.error()); gone)
+    save({}, std::nullopt, outcome);
+  else
+    outcome.not_returned = std::move(gone).error();
+}
+
+std::vector<CacheGroup> ResctrlBook::with_fallbacks(std::span<const CacheGroup> wanted) {
+  std::vector<CacheGroup> all(wanted.begin(), wanted.end());
+  for (const CacheGroup& one : wanted) {
+    if (one.otherwise.empty() || files_.exists(one.group)) continue;
+    const auto other = std::ranges::find(all, one.otherwise, &CacheGroup::group);
+    if (other != all.end()) other->pods.insert(other->pods.end(), one.pods.begin(), one.pods.end());
+  }
+  return all;
 }
 
 void ResctrlBook::let_go(std::span<const CacheGroup> wanted, Rows& rows, Outcome& outcome) {

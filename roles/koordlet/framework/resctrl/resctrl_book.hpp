@@ -34,6 +34,7 @@ class ResctrlBook {
     std::optional<Error> absent;        // nothing can be divided here
     std::optional<Error> not_returned;  // tried again with the next pass
     std::optional<Error> not_saved;
+    bool left_mounted = false;  // by koord, and others have groups in it now
     Result<host::ResctrlInfo> info{Error(Code::not_found, "it was not looked at")};
   };
 
@@ -45,10 +46,11 @@ class ResctrlBook {
   /// Makes what is wanted, moves who shall be in it, lets go what is not wanted any more: a group that koord
   /// made goes, out of another one only those are moved back whom koord put there. Each is written down
   /// before it is done. Groups whose names begin with one of `swept` go, whoever made them, unless they are
-  /// wanted: they were an agent's. Mounts it where something is wanted, and unmounts what it has mounted.
+  /// wanted: they were an agent's. Mounts it where something is wanted, and unmounts what it has mounted,
+  /// unless others have groups in it by then. What was noted of a mount that is there no more counts no more.
   /// A task is moved into a group only out of the root's, or out of another of these: it is nobody's else.
   Outcome pass(std::span<const CacheGroup> wanted, std::span<const std::string> swept);
-  bool empty() const { return rows_.empty() && !mounted_; }
+  bool empty() const { return rows_.empty() && !mount_; }
 
  private:
   struct Row {
@@ -59,8 +61,14 @@ class ResctrlBook {
   using Rows = std::map<std::string, Row>;
   using Tasks = std::set<std::int32_t>;
 
-  void save(Rows rows, bool mounted, Outcome& outcome);
+  using Mount = std::optional<std::string>;  // that koord has made: what tells it; empty: not known yet
+
+  void save(Rows rows, Mount mount, Outcome& outcome);
+  void check_mount(Outcome& outcome);
+  void unmount(Outcome& outcome);
   Rows next_of(std::span<const CacheGroup> wanted, std::span<const std::string> swept);
+  /// With the pods, too, whose own groups are not there.
+  std::vector<CacheGroup> with_fallbacks(std::span<const CacheGroup> wanted);
   void let_go(std::span<const CacheGroup> wanted, Rows& rows, Outcome& outcome);
   void fill(const CacheGroup& wanted, Outcome::Group& outcome);
   /// The tasks of groups that are none of ours.
@@ -70,7 +78,7 @@ class ResctrlBook {
   BootFile file_;
   ResctrlFiles& files_;
   Rows rows_;
-  bool mounted_ = false;  // by koord
+  Mount mount_;
 };
 
 }  // namespace koord::koordlet

@@ -5,11 +5,14 @@
 
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
+#include <optional>
 #include <string_view>
 
 #include "koord/base/file.hpp"
@@ -27,6 +30,29 @@ constexpr unsigned kFolderMode = 0755;
 /// What the kernel has in the folder beside groups.
 constexpr std::array<std::string_view, 3> kOwnFolders = {"info", "mon_data", "mon_groups"};
 
+/// On the folder of a mount that koord has made: it goes with the mount, while another one may well get the
+/// device's number.
+constexpr const char* kMark = "trusted.koord";
+constexpr std::string_view kMonitoring = "mon_groups";
+
+/// What a link says; nothing: it cannot be asked.
+std::optional<std::string> target_of(const std::string& link) {
+  std::array<char, PATH_MAX> text{};
+  const ssize_t size = ::readlink(link.c_str(), text.data(), text.size());
+  if (size < 0) return std::nullopt;
+  return std::string(text.data(), static_cast<std::size_t>(size));
+}
+
+/// Of the agent's own mounts. Without CAP_SYS_PTRACE nobody tells which those of process 1 are: then it goes
+/// by how mounts spread.
+bool is_seen_by_host(const std::string& proc, const std::string& folder) {
+  const auto own = target_of(fmt::format("{}self/ns/mnt", proc));
+  const auto hosts = target_of(fmt::format("{}1/ns/mnt", proc));
+  if (own && own == hosts) return true;
+  const auto table = read_file(fmt::format("{}self/mountinfo", proc));
+  return table && mounts_reach_host(*table, folder);
+}
+
 Result<std::vector<std::int32_t>> read_tasks(const std::string& path) {
   KOORD_TRY(text, read_file(path, kMaxTasks));
   auto tasks = host::parse_tasks(text);
@@ -36,6 +62,29 @@ Result<std::vector<std::int32_t>> read_tasks(const std::string& path) {
 }
 
 }  // namespace
+
+bool mounts_reach_host(std::string_view mountinfo, std::string_view folder) {
+  while (folder.ends_with('/')) folder.remove_suffix(1);
+  bool reach = false;
+  std::size_t closest = 0;
+  std::string_view line;
+  while (host::next_line(mountinfo, line)) {
+    // ID PARENT MAJOR:MINOR ROOT PLACE OPTIONS [FIELDS...] - TYPE SOURCE OPTIONS
+    for (int i = 0; i < 4; ++i) (void)host::next_word(line);
+    const std::string_view place = host::next_word(line);
+    (void)host::next_word(line);
+    if (place.empty() || !host::is_within(folder, place == "/" ? "" : place)) continue;
+    if (place.size() < closest) continue;  // of two at the same place the later covers the earlier
+    closest = place.size();
+    bool shared = false, copied = false;
+    for (auto word = host::next_word(line); !word.empty() && word != "-"; word = host::next_word(line)) {
+      shared = shared || word.starts_with("shared:");
+      copied = copied || word.starts_with("master:");
+    }
+    reach = shared && !copied;
+  }
+  return reach;
+}
 
 KernelResctrl::KernelResctrl(const host::CgroupFs& cgroups, const host::Root& root)
     : cgroups_(cgroups), root_(root), folder_(host::resctrl_folder(root)) {}
@@ -57,14 +106,36 @@ Result<> KernelResctrl::mount() {
       has = has || word == "resctrl";
   }
   if (!has) return none;
+  if (!is_seen_by_host(root_.proc, folder_))
+    return Error(Code::unsupported,
+                 fmt::format("{} is not mounted, and what this agent mounts only the agent would see (its "
+                             "mounts are its own): mount it on the host",
+                             folder_));
   if (::mount("resctrl", folder_.c_str(), "resctrl", 0, nullptr) != 0)
     return errno_error(errno, fmt::format("mounting {}", folder_));
+  (void)::setxattr(folder_.c_str(), kMark, "", 0, 0);  // without it the device's number has to do
   return {};
 }
 
 Result<> KernelResctrl::unmount() {
   if (::umount2(folder_.c_str(), 0) == 0 || errno == EINVAL || errno == ENOENT) return {};
   return errno_error(errno, fmt::format("unmounting {}", folder_));
+}
+
+Result<std::string> KernelResctrl::which() {
+  struct stat found {};
+  if (::stat(folder_.c_str(), &found) != 0) return errno_error(errno, folder_);
+  const bool marked = ::getxattr(folder_.c_str(), kMark, nullptr, 0) >= 0;
+  return fmt::format("{:x}{}", found.st_dev, marked ? " koord" : "");
+}
+
+Result<bool> KernelResctrl::is_bare() {
+  KOORD_TRY(controlled, groups());
+  if (!controlled.empty()) return false;
+  const std::string folder = path(std::string(kMonitoring));
+  if (!host::exists(folder)) return true;  // nothing is counted here
+  KOORD_TRY(counted, host::list_folders(folder));
+  return counted.empty();
 }
 
 Result<std::vector<std::string>> KernelResctrl::groups() {

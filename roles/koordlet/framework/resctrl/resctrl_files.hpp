@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "koord/base/result.hpp"
@@ -19,9 +20,15 @@ class ResctrlFiles {
   virtual ~ResctrlFiles() = default;
   /// What the machine can; Code::not_found while it is not mounted.
   virtual Result<host::ResctrlInfo> info() = 0;
-  /// Mounts it. Code::unsupported: this kernel or machine has none.
+  /// Mounts it. Code::unsupported: this kernel or machine has none, or what this agent mounts the host would
+  /// not see.
   virtual Result<> mount() = 0;
+  /// All groups in it go.
   virtual Result<> unmount() = 0;
+  /// What tells the mount that is there from an earlier or a later one: one line, not empty.
+  virtual Result<std::string> which() = 0;
+  /// Whether there is no group in it, monitoring groups included.
+  virtual Result<bool> is_bare() = 0;
   /// Those that have parts of their own, ascending, without the root.
   virtual Result<std::vector<std::string>> groups() = 0;
   virtual bool exists(const std::string& group) = 0;
@@ -35,6 +42,10 @@ class ResctrlFiles {
   virtual Result<> move(std::int32_t task, const std::string& group) = 0;
 };
 
+/// Whether what is mounted on the folder is seen by the host, as far as a mount table (/proc/self/mountinfo)
+/// tells: the mount below it is shared, and with those it was copied from, too.
+bool mounts_reach_host(std::string_view mountinfo, std::string_view folder);
+
 class KernelResctrl final : public ResctrlFiles {
  public:
   /// `cgroups` outlives it.
@@ -42,6 +53,8 @@ class KernelResctrl final : public ResctrlFiles {
   Result<host::ResctrlInfo> info() override;
   Result<> mount() override;
   Result<> unmount() override;
+  Result<std::string> which() override;
+  Result<bool> is_bare() override;
   Result<std::vector<std::string>> groups() override;
   bool exists(const std::string& group) override;
   Result<> make(const std::string& group) override;

@@ -103,13 +103,16 @@ Result<std::size_t> ResctrlGroups::give_back() {
   const ResctrlBook::Outcome outcome = book_.pass({}, {});
   if (outcome.not_returned) return outcome.not_returned->context("a group of resctrl");
   for (const std::string& group : outcome.removed) audit(group, "removed");
+  tell_of_mount(outcome);
   return outcome.removed.size() + outcome.returned;
 }
 
 void ResctrlGroups::finish(const ResctrlBook::Outcome& outcome) {
   if (outcome.info && (!info_ || !same(*info_, *outcome.info)))
     info_ = std::make_shared<const host::ResctrlInfo>(*outcome.info);
-  if (!outcome.info) info_.reset();
+  // Who could not look for once knows what was there.
+  if (!outcome.info && outcome.info.error().code() == Code::not_found) info_.reset();
+  tell_of_mount(outcome);
   std::string why = outcome.absent ? outcome.absent->message() : "";
   if (!why.empty() && why != absent_)
     log_.warn("caches and the memory's bandwidth stay undivided", kv("error", *outcome.absent));
@@ -135,6 +138,10 @@ void ResctrlGroups::finish(const ResctrlBook::Outcome& outcome) {
         "not know",
         kv("error", *outcome.not_saved));
   }
+}
+
+void ResctrlGroups::tell_of_mount(const ResctrlBook::Outcome& outcome) {
+  if (outcome.left_mounted) log_.info("resctrl stays mounted: somebody else has groups in it");
 }
 
 void ResctrlGroups::tell(const ResctrlBook::Outcome::Group& group) {

@@ -58,6 +58,7 @@ class ResctrlGroups {
   std::vector<CacheGroup> all_wanted() const;
   std::vector<std::string> all_swept() const;
   void finish(const ResctrlBook::Outcome& outcome);
+  void tell_of_mount(const ResctrlBook::Outcome& outcome);
   void tell(const ResctrlBook::Outcome::Group& group);
   void audit(std::string_view group, std::string_view message);
 

@@ -83,8 +83,10 @@ std::optional<std::string> group_of(const Rules& rules, const PodInfo& pod) {
   const Terms& terms = found == nullptr ? kSaysNothing : *found;
   const Rules::Class& of = rules.of(pod.qos, pod.kube_qos);
   if (!of.enabled || terms.none || pod.qos == Qos::system) return std::nullopt;
-  return fmt::format("{}/{}{}", terms.exclusive ? "pod" : "group", terms.exclusive ? pod.uid : terms.group,
-                     of.expeller ? kExpeller : std::string_view());
+  const std::string_view name = terms.exclusive ? pod.uid : terms.group;
+  // "g-expeller" of a label is not g of a class that has others make way, though both are shown so.
+  return fmt::format("{}{}/{}{}", !of.expeller && name.ends_with(kExpeller) ? "plain-" : "",
+                     terms.exclusive ? "pod" : "group", name, of.expeller ? kExpeller : std::string_view());
 }
 
 }  // namespace koord::koordlet::core_sched

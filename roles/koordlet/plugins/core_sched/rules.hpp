@@ -40,7 +40,8 @@ struct Rules {
 Rules rules(const api::NodeSloSpec* slo);
 
 /// Whose processes have one cookie: "group/NAME", "pod/UID", with "-expeller" where the class has others make
-/// way; nothing: the pod's processes have none. No label can name a pod's own one.
+/// way; "plain-group/NAME" and the like where a name ends so without that; nothing: the pod's processes have
+/// none. No label can name a pod's own one.
 std::optional<std::string> group_of(const Rules& rules, const PodInfo& pod);
 
 }  // namespace koord::koordlet::core_sched

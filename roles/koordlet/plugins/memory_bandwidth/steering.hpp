@@ -26,6 +26,10 @@ struct Seen {
 /// missing let go, a step each after three.
 class Steering {
  public:
+  Steering() = default;
+  /// Goes on from what is in force.
+  explicit Steering(std::int64_t percent) : percent_(percent) {}
+
   /// A reading's turn: the percentage from now on, within least and most.
   std::int64_t step(const Terms& terms, const Seen& seen);
   /// What was decided last; nothing: no reading yet.

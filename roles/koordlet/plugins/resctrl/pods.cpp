@@ -10,6 +10,7 @@
 #include <string>
 
 #include "framework/qos/plugin.hpp"
+#include "framework/resctrl/pod_groups.hpp"
 #include "framework/resctrl/resctrl_groups.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "plugins/resctrl/classes.hpp"
@@ -21,7 +22,6 @@ namespace koord::koordlet {
 namespace resctrl {
 namespace {
 
-constexpr std::string_view kPrefix = "koordlet-";  // upstream's
 constexpr std::string_view kReason = "node.koordinator.sh/resctrl of the pod";
 
 template <class Part>
@@ -68,9 +68,12 @@ class Pods final : public Strategy {
       if (!has_own_parts(*pod) || pod->group.empty()) continue;
       const api::PodResctrl* const said = pod->terms.find<api::PodResctrl>();
       ++pods;
-      std::string group = fmt::format("{}{}", kPrefix, pod->uid);
+      std::string group = pod_group(pod->uid);
       if (info_) want(plan, *pod, *said, group, class_of(*pod) == kBe ? best_effort : Bound{}, told);
-      plan.share({std::move(group), {pod->group}});
+      const std::size_t of = class_of(*pod);
+      plan.share({std::move(group),
+                  {pod->group},
+                  std::string(of < kClassGroups.size() ? kClassGroups.at(of) : std::string_view())});
     }
     told_ = std::move(told);
     status_.active = pods > 0;
@@ -156,7 +159,7 @@ extern const StrategyEntry kResctrlPods{
     .gates = resctrl::kGates,
     .replan = Replan::on_change,
     .cache_groups = true,
-    .swept_groups = resctrl::kPrefix,
+    .swept_groups = kPodGroups,
     .needs_slo = false,
     .terms = &read_resctrl_terms,
     .make = &make<resctrl::Pods>,

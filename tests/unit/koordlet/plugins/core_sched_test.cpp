@@ -124,6 +124,8 @@ TEST_CASE("Which group a pod is of, as the original's rows have it", "[koordlet]
       {"pod disabled according to nodeSLO", ls_and_be, Qos::lsr, KubeQos::guaranteed, {}, {}},
       // Ours.
       {"a SYSTEM pod", on, Qos::system, KubeQos::burstable, {.group = "group-xxx"}, {}},
+      {"a name that ends so", on, Qos::be, best, {.group = "g-expeller"}, "plain-group/g-expeller"},
+      {"and who has others make way", on, Qos::ls, best, {.group = "g"}, "group/g-expeller"},
       {"the name of another pod's own group", on, Qos::ls, best, {.group = "xxx"}, "group/xxx-expeller"},
   };
   for (const Row& row : rows) {
@@ -383,6 +385,24 @@ TEST_CASE("Cookies and what goes with them are taken back over a kill between an
     rig.kernel.settings[kSwitch] = "0\n";
     rig.on(kIdleBe);
   });
+}
+
+TEST_CASE("Cookies that cannot be taken back stop no other part of a cleanup", "[koordlet][core_sched]") {
+  Rig rig;
+  rig.resctrl.build({0}, 0xff, {.least = 10, .step = 10, .most = 100, .ids = {}});
+  rig.only({"CoreSched", "RdtResctrl"});
+  const auto slo = node_slo("coreSched", kLs, kLs, kBe);
+  slo->resource_qos_strategy->be_class->resctrl_qos.emplace().enable = true;
+  rig.says(slo);
+  rig.with_processes("a", Qos::be, 10);
+  rig.ticks(2);
+  REQUIRE(rig.resctrl.has("BE"));
+  REQUIRE(rig.processes.cookies().size() == 3);
+  rig.processes.fault = Error(Code::io, "no list of processes");
+  const auto cleaned = rig.manager->cleanup(rig.inventory);
+  REQUIRE_FALSE(cleaned.has_value());
+  CHECK_THAT(cleaned.error().message(), Catch::Contains("no list of processes"));
+  CHECK_FALSE(rig.resctrl.has("BE"));
 }
 
 }  // namespace

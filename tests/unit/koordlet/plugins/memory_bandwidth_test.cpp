@@ -9,6 +9,7 @@
 #include <random>
 
 #include "framework/tick/resctrl_use.hpp"
+#include "koord/api/koordinator/pod_resctrl.hpp"
 #include "plugins/memory_bandwidth/settings.hpp"
 #include "plugins/memory_bandwidth/steering.hpp"
 #include "rigs/kill_between_writes.hpp"
@@ -19,6 +20,7 @@ namespace koord::koordlet {
 
 extern const StrategyEntry kMemoryBandwidth;
 extern const StrategyEntry kRdtResctrl;
+extern const StrategyEntry kResctrlPods;
 
 namespace {
 
@@ -306,6 +308,96 @@ TEST_CASE("Off by default, and where something is missing it says what", "[koord
   none.says(kOn);
   none.reads(60, 40, 5);
   CHECK(none.report("MemoryBandwidth").status.summary.find("cannot be divided") != std::string::npos);
+}
+
+TEST_CASE("An agent that starts again goes on with what is in force", "[koordlet][bandwidth]") {
+  constexpr host::ResctrlBandwidth kPercent{.least = 10, .step = 10, .most = 100, .ids = {}};
+  constexpr host::ResctrlBandwidth kUnits{.scale = host::BandwidthScale::units, .most = 2048, .ids = {}};
+  struct Row {
+    host::ResctrlBandwidth bandwidth;
+    bool comes;  // the first reading
+    const char *narrow, *then;
+  };
+  const Row rows[] = {
+      {kPercent, true, "MB:0=40;8=90;\n", "MB:0=20;8=90;\n"},
+      {kPercent, false, "MB:0=40;8=90;\n", "MB:0=90;8=90;\n"},
+      {kUnits, true, "MB:0=72;8=144;\n", "MB:0=32;8=144;\n"},
+      {kUnits, false, "MB:0=72;8=144;\n", "MB:0=144;8=144;\n"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.narrow, row.comes);
+    const koord::testing::Tree tree;
+    Rig rig(tree / "journal");
+    rig.resctrl.build({0, 8}, 0xff, row.bandwidth);
+    rig.start();
+    rig.says(kOn);
+    rig.reads(10, 20, 3);
+    rig.reads(60, 40);
+    REQUIRE(rig.bandwidth() == row.narrow);
+    const std::size_t written = rig.kernel.written.size();
+    rig.counted = false;  // the first reading is yet to come
+    rig.use.reading = 0;
+    rig.start();
+    for (int i = 0; i < 100; ++i) rig.tick(1);
+    CHECK(rig.bandwidth() == row.narrow);
+    CHECK(rig.kernel.written.size() == written);
+    CHECK(rig.report("MemoryBandwidth").status.summary.find("first reading") != std::string::npos);
+    rig.counted = row.comes;
+    rig.reads(60, 40, row.comes ? 1 : 30);
+    CHECK(rig.bandwidth() == row.then);
+  }
+}
+
+TEST_CASE("Percentages of values are those of which the values are", "[koordlet][bandwidth]") {
+  for (const auto scale : {host::BandwidthScale::percent, host::BandwidthScale::units})
+    for (const std::int64_t most : {100, 2048, 4096, 20'000}) {
+      if (scale == host::BandwidthScale::percent && most != 100) continue;
+      const host::ResctrlBandwidth bandwidth{.scale = scale, .most = most, .ids = {}};
+      for (std::int64_t percent = 1; percent <= 100; ++percent) {
+        const auto value = host::bandwidth_value(bandwidth, percent);
+        REQUIRE(value.has_value());
+        const auto back = host::bandwidth_percent(bandwidth, *value);
+        CAPTURE(most, percent, *value);
+        REQUIRE(back.has_value());
+        CHECK(host::bandwidth_value(bandwidth, *back).value() == *value);
+      }
+      CHECK_FALSE(host::bandwidth_percent(bandwidth, 0).has_value());
+    }
+  CHECK_FALSE(host::bandwidth_percent({.scale = host::BandwidthScale::megabytes, .ids = {}}, 5).has_value());
+}
+
+TEST_CASE("Best-effort pods with groups of their own have no more than the loop leaves",
+          "[koordlet][bandwidth]") {
+  Rig rig;
+  static constexpr const StrategyEntry* kTable[] = {&kMemoryBandwidth, &kResctrlPods, &kRdtResctrl};
+  rig.strategies = kTable;
+  REQUIRE(rig.gates.set("Resctrl=true").has_value());
+  rig.start();
+  rig.says(kOn);
+  rig.pods({{"a", Qos::be}, {"b", Qos::be}, {"c", Qos::ls}, {"../d", Qos::be}});
+  for (std::size_t i = 0; i < rig.inventory.pods.size(); ++i) {
+    auto pod = std::make_shared<PodInfo>(*rig.inventory.pods[i]);
+    auto said = std::make_shared<api::PodResctrl>();
+    said->mb.schemata.percent = i == 1 ? 10 : 80;
+    pod->terms.put(std::shared_ptr<const api::PodResctrl>(said));
+    rig.inventory.pods[i] = pod;
+  }
+  rig.inventory.all_pods = rig.inventory.pods;
+  const auto bandwidth = [&](const char* uid) {
+    const auto lines = host::parse_schemata(rig.resctrl.said(fmt::format("koordlet-{}", uid)));
+    return host::print_schemata(lines.value().at(1));
+  };
+  rig.reads(10, 20, 3);
+  CHECK(bandwidth("a") == "MB:0=80;8=80;\n");
+  rig.reads(60, 40, 2);
+  CHECK(rig.bandwidth() == "MB:0=20;8=90;\n");
+  CHECK(bandwidth("a") == "MB:0=20;8=80;\n");
+  CHECK(bandwidth("b") == "MB:0=10;8=10;\n");
+  CHECK(bandwidth("c") == "MB:0=80;8=80;\n");
+  CHECK(rig.report("MemoryBandwidth").status.summary.find("; 2 of its pods") != std::string::npos);
+  rig.says("");
+  rig.tick(1);
+  CHECK(bandwidth("a") == "MB:0=80;8=80;\n");
 }
 
 TEST_CASE("Killed between any two writes, the loop leaves nothing behind", "[koordlet][bandwidth]") {

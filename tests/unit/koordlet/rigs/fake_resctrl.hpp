@@ -30,6 +30,8 @@ class FakeResctrl final : public ResctrlFiles {
   std::optional<host::ResctrlInfo> machine;
   std::string schemata;
   bool can_mount = false;
+  std::string mount_is = "1";                                 // what which() says of the mount
+  std::optional<Error> fault;                                 // of info()
   std::size_t rooms = 16;                                     // groups, the root's included
   std::function<void(const std::string& cgroup)> after_look;  // tasks_below() has answered
   std::function<int(std::int32_t task)> refuses;              // errno of move()
@@ -53,7 +55,10 @@ class FakeResctrl final : public ResctrlFiles {
       text.erase(text.size() - 2);  // the last ';' and the line feed
       return fmt::format("    {}\n", text);
     };
-    schemata = line(host::print_schemata(l3)) + line(host::print_schemata(mb));
+    std::string numbers = host::print_schemata(mb);  // the kernel's "%*u"
+    for (auto at = numbers.find('='); at != std::string::npos; at = numbers.find('=', at + 1))
+      numbers.insert(at + 1, "  ");
+    schemata = line(host::print_schemata(l3)) + line(std::move(numbers));
     kernel_.settings[file("")] = schemata;
   }
   void fork(std::int32_t parent, std::int32_t task) { all[task] = all.at(parent); }
@@ -76,6 +81,7 @@ class FakeResctrl final : public ResctrlFiles {
   void make_of_others(const std::string& group) { kernel_.settings[file(group)] = schemata; }
 
   Result<host::ResctrlInfo> info() override {
+    if (fault) return *fault;
     if (!machine || (can_mount && !mounted)) return errno_error(ENOENT, std::string(kFolder));
     return *machine;
   }
@@ -91,6 +97,12 @@ class FakeResctrl final : public ResctrlFiles {
     mounted = false;
     std::erase_if(kernel_.settings, [](const auto& one) { return one.first.starts_with(kFolder); });
     return {};
+  }
+  Result<std::string> which() override { return mount_is; }
+  Result<bool> is_bare() override {
+    return std::ranges::none_of(kernel_.settings, [](const auto& one) {
+      return one.first.starts_with(kFolder) && one.first != file("");
+    });
   }
   Result<std::vector<std::string>> groups() override {
     std::vector<std::string> found;

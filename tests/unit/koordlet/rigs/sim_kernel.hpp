@@ -250,8 +250,8 @@ class SimKernel final : public KernelFiles {
     if (known) had = chosen + "\n";
     return known;
   }
-  /// One field of "  L3:0=0ff;1=0ff", as wide as it was. False: there is no such field, or the text is not
-  /// one whole line.
+  /// One field of "  L3:0=0ff;1=0ff", as wide as it was; "MB:0= 90" has blanks. False: there is no such
+  /// field, or the text is not one whole line.
   static bool set_field(std::string& had, std::string_view text, char after_name, char between) {
     if (!text.ends_with('\n')) return false;
     text = text.substr(0, text.find('\n'));
@@ -269,7 +269,7 @@ class SimKernel final : public KernelFiles {
         if (before != between && before != after_name) continue;
         const auto from = at + field.size();
         const auto width = std::min(line.find(between, from), line.size()) - from;
-        value.insert(0, width - std::min(width, value.size()), '0');
+        value.insert(0, width - std::min(width, value.size()), name == "MB" ? ' ' : '0');
         line.replace(from, width, value);
         found = true;
         break;

@@ -25,10 +25,13 @@ struct Wish {
 
 class Rig {
  public:
-  explicit Rig(std::string path = {}) : path_(std::move(path)) { start(); }
+  explicit Rig(std::string path = {}, const ProcessKind& kind = kCoreCookieKind)
+      : path_(std::move(path)), kind_(kind) {
+    start();
+  }
   /// A new agent.
   void start() {
-    book_.emplace(kCoreCookieKind, BootFile::Place{.path = path_, .boot_id = "boot"}, processes);
+    book_.emplace(kind_, BootFile::Place{.path = path_, .boot_id = "boot"}, processes);
     if (!book_->load()) throw std::runtime_error("the file of cookies cannot be read");
   }
   SettingBook::Outcome pass(const std::vector<Wish>& wishes) {
@@ -52,6 +55,7 @@ class Rig {
 
  private:
   std::string path_;
+  const ProcessKind& kind_;
   std::shared_ptr<const PodInfo> pod_ = std::make_shared<PodInfo>();
   std::optional<CookieBook> book_;
 };
@@ -77,6 +81,30 @@ TEST_CASE("Processes of one name share a cookie", "[koordlet][cookies]") {
   CHECK(second.containers[0].have == 2);
   CHECK(rig.processes.bearers == bearers);
   CHECK(rig.processes.written == written);
+}
+
+TEST_CASE("Whom the file has no room for has none, and nobody who has one is forgotten",
+          "[koordlet][cookies]") {
+  static const ProcessKind kFew = [] {
+    ProcessKind kind = kCoreCookieKind;
+    kind.book.max_rows = 3;
+    return kind;
+  }();
+  const Tree tree;
+  Rig rig(tree / "cookies", kFew);
+  rig.born(12, "b");
+  rig.born(13, "b");
+  (void)rig.pass({{"b", "n"}});
+  for (const pid_t pid : {20, 21, 22}) rig.born(pid, "a");
+  const auto outcome = rig.pass({{"a", "m"}, {"b", "n"}});
+  REQUIRE(outcome.containers[0].refused);
+  CHECK(outcome.containers[0].refused->code() == Code::too_large);
+  CHECK_FALSE(outcome.containers[1].refused);
+  CHECK(rig.processes.cookies() == Cookies{{12, 1}, {13, 1}, {20, 2}});
+  rig.start();  // the file can be read
+  (void)rig.pass({});
+  CHECK(rig.processes.cookies().empty());
+  CHECK(rig.empty());
 }
 
 TEST_CASE("Who comes later gets the cookie that there is", "[koordlet][cookies]") {

@@ -1,6 +1,8 @@
 // KernelResctrl: groups and tasks, on a folder of a test.
 #include "framework/resctrl/resctrl_files.hpp"
 
+#include <sys/xattr.h>
+
 #include <catch2/catch.hpp>
 
 #include "koord/host/file.hpp"
@@ -65,6 +67,66 @@ TEST_CASE("What this kernel does not know is not mounted", "[koordlet][resctrl]"
   CHECK(resctrl.info().error().code() == Code::not_found);
   CHECK(resctrl.mount().error().code() == Code::unsupported);
   CHECK(resctrl.unmount().has_value());
+}
+
+TEST_CASE("What only the agent would see is not mounted", "[koordlet][resctrl]") {
+  struct Row {
+    const char* what;
+    std::string mountinfo;
+    bool reach;
+  };
+  const std::string root = "23 1 0:22 / / rw,relatime shared:1 - ext4 /dev/sda rw\n";
+  const Row rows[] = {
+      {"the host's", root + "24 23 0:5 / /sys rw shared:7 - sysfs sysfs rw\n", true},
+      {"a unit's own", root + "24 23 0:5 / /sys rw shared:70 master:7 - sysfs sysfs rw\n", false},
+      {"a pod's, from the host alone", root + "24 23 0:5 / /sys rw master:7 - sysfs sysfs rw\n", false},
+      {"a private one", root + "24 23 0:5 / /sys rw - sysfs sysfs rw\n", false},
+      {"the closest",
+       root + "24 23 0:5 / /sys rw shared:7 - sysfs a rw\n25 24 0:6 / /sys/fs rw - sysfs b rw\n", false},
+      {"the later", root + "24 23 0:5 / /sys rw - sysfs a rw\n25 24 0:6 / /sys rw shared:3 - sysfs b rw\n",
+       true},
+      {"of another folder", root + "24 23 0:5 / /sys/fs/resctrl2 rw - sysfs shared:9 rw\n", true},
+      {"nothing", "", false},
+      {"garbage", "24 23\n/sys\n", false},
+  };
+  for (const Row& row : rows) {
+    INFO(row.what);
+    CHECK(mounts_reach_host(row.mountinfo, "/sys/fs/resctrl/") == row.reach);
+  }
+  Tree tree;
+  tree.write("sys/fs/resctrl/", "");
+  tree.write("sys/fs/cgroup/cpu/", "");
+  tree.write("proc/filesystems", "nodev\tresctrl\n");
+  tree.write("proc/self/mountinfo", "23 1 0:22 / / rw,relatime shared:8 master:1 - ext4 /dev/sda rw\n");
+  const auto below = host::Root::below(tree.path());
+  const auto fs = host::CgroupFs::open(below, CgroupVersion::v1);
+  REQUIRE(fs.has_value());
+  KernelResctrl resctrl(*fs, below);
+  const auto mounted = resctrl.mount();
+  REQUIRE_FALSE(mounted.has_value());
+  CHECK(mounted.error().code() == Code::unsupported);
+  CHECK(mounted.error().message().find("mount it on the host") != std::string::npos);
+}
+
+TEST_CASE("Whether a mount has groups, and which one it is", "[koordlet][resctrl]") {
+  Tree tree;
+  tree.write("sys/fs/resctrl/info/", "");
+  tree.write("sys/fs/cgroup/cpu/", "");
+  const auto root = host::Root::below(tree.path());
+  const auto fs = host::CgroupFs::open(root, CgroupVersion::v1);
+  REQUIRE(fs.has_value());
+  KernelResctrl resctrl(*fs, root);
+  CHECK(resctrl.is_bare().value());
+  tree.write("sys/fs/resctrl/mon_groups/", "");
+  CHECK(resctrl.is_bare().value());
+  tree.write("sys/fs/resctrl/mon_groups/theirs/tasks", "");
+  CHECK_FALSE(resctrl.is_bare().value());
+  const std::string which = resctrl.which().value();
+  CHECK_FALSE(which.empty());
+  CHECK(resctrl.which().value() == which);
+  // One of koord's is marked.
+  if (::setxattr((tree / "sys/fs/resctrl").c_str(), "trusted.koord", "", 0, 0) == 0)
+    CHECK(resctrl.which().value() != which);
 }
 
 }  // namespace
