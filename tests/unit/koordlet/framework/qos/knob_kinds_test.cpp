@@ -88,8 +88,8 @@ TEST_CASE("A strategy sets lines by key, many keys of one file, texts, and a dev
   const std::string before = rig.all();
   Stronger::all = everything();
   rig.tick(1);
-  CHECK(rig.now(kBe) == "    MB:0=100;1=050\n    L3:0=000ff;1=0000f\n");
-  CHECK(rig.now(kRoot) == "    MB:0=090;1=100\n    L3:0=fffff;1=fffff\n");
+  CHECK(rig.now(kBe) == "    MB:0=100;1= 50\n    L3:0=000ff;1=0000f\n");
+  CHECK(rig.now(kRoot) == "    MB:0= 90;1=100\n    L3:0=fffff;1=fffff\n");
   CHECK(rig.io() ==
         "8:0 rbps=1048576 wbps=max riops=max wiops=100\n8:16 rbps=max wbps=2048 riops=max wiops=max\n");
   CHECK(rig.now(kFeatures) == "NO_START_DEBIT HRTICK GENTLE\n");
@@ -106,7 +106,7 @@ TEST_CASE("A strategy sets lines by key, many keys of one file, texts, and a dev
   // One key less: it alone goes back.
   Stronger::all.erase(Stronger::all.begin());
   rig.tick(1);
-  CHECK(rig.now(kBe) == "    MB:0=100;1=050\n    L3:0=fffff;1=0000f\n");
+  CHECK(rig.now(kBe) == "    MB:0=100;1= 50\n    L3:0=fffff;1=0000f\n");
   Stronger::all.clear();
   rig.tick(1);
   rig.kernel.settings[kDevice] += '\n';
@@ -152,10 +152,10 @@ TEST_CASE("Two strategies share a file; of one key the stronger one's value coun
   Stronger::all = {{Knob::schemata, "be", "L3/0", "f"}};
   Weaker::all = {{Knob::schemata, "be", "L3/0", "ff"}, {Knob::schemata, "be", "MB/0", "20"}};
   rig.tick(1);
-  CHECK(rig.now(kBe) == "    MB:0=020;1=100\n    L3:0=0000f;1=fffff\n");
+  CHECK(rig.now(kBe) == "    MB:0= 20;1=100\n    L3:0=0000f;1=fffff\n");
   Stronger::all.clear();
   rig.tick(1);
-  CHECK(rig.now(kBe) == "    MB:0=020;1=100\n    L3:0=000ff;1=fffff\n");
+  CHECK(rig.now(kBe) == "    MB:0= 20;1=100\n    L3:0=000ff;1=fffff\n");
 }
 
 TEST_CASE("A key that the kernel does not have, or refuses, is no other key's fault", "[koordlet][knobs]") {
