@@ -55,7 +55,7 @@ std::optional<std::vector<api::XpuDevice>> XpuFiles::read_one(const std::string&
   };
   auto devices = decode();
   if (devices) return std::move(*devices);
-  const std::string& message = devices.error().message();
+  const std::string message = devices.error().message();
   reading.problems.push_back(message.find(path) == std::string::npos ? fmt::format("{}: {}", path, message)
                                                                      : message);
   return std::nullopt;
