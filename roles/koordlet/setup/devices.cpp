@@ -26,7 +26,7 @@ std::unique_ptr<Devices> Devices::make(runtime::RoleContext& context, Logger& lo
   const bool report = gates.enabled("Accelerators");
   if (!report && !gates.enabled("GPUEnvInject") && !gates.enabled("RDMADeviceInject")) return nullptr;
   DeviceWatch::Sources sources;
-  // Shared: a look that is cancelled with the agent may go on for a moment on its worker.
+  // Shared, for a std::function copies what it holds; one that is cancelled is waited for (offload).
   const auto files =
       std::make_shared<XpuFiles>(context.flags.get("xpu-device-infos-dir"), context.clock.mono());
   sources.files = [files, &clock = context.clock] { return files->read(clock.mono()); };
