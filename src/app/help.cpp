@@ -81,6 +81,8 @@ std::string roles_help(Roles chosen) {
 
 namespace {
 
+constexpr std::size_t kLineOfNames = 80;  // a name more may follow
+
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c == '\n' ? ' ' : c);
@@ -99,6 +101,21 @@ std::string without_effect(std::span<const runtime::Flag> flags) {
          out;
 }
 
+/// In lines of some 80 characters.
+std::string wrapped(std::string_view words) {
+  std::string out;
+  std::size_t begun = 0;
+  for (const char c : words) {
+    if (c == ' ' && out.size() - begun > kLineOfNames) {
+      out += '\n';
+      begun = out.size();
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 std::string gates_markdown(std::span<const FeatureGate> gates) {
   if (gates.empty()) return "";
   std::string out = "\n### Feature gates\n\n| gate | default | stage | meaning |\n|---|---|---|---|\n";
@@ -109,9 +126,8 @@ std::string gates_markdown(std::span<const FeatureGate> gates) {
   if (const std::string others = without_help(gates); !others.empty())
     out += fmt::format(
         "\nKubernetes' own, taken for compatibility; what is set otherwise than by default has no effect, "
-        "and a "
-        "warning says so: {}.\n",
-        others);
+        "and a warning says so:\n{}.\n",
+        wrapped(others));
   return out;
 }
 

@@ -24,7 +24,9 @@ Block = collections.namedtuple("Block", "page line language where stays text sai
 
 
 def pages(folder=DOCS):
-    return sorted(os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(".md"))
+    """Of all documentation, the README too; or of a folder."""
+    first = [os.path.join(TREE, "README.md")] if folder == DOCS else []
+    return first + sorted(os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(".md"))
 
 
 def blocks(page):

@@ -8,6 +8,7 @@
 #include "framework/hooks/carriage.hpp"
 #include "framework/serve/view.hpp"
 #include "framework/standalone/config.hpp"
+#include "koord/api/schema/docs.hpp"
 #include "koord/api/schema/table.hpp"
 #include "plugins/cpu_blame/settings.hpp"
 #include "plugins/memory_bandwidth/settings.hpp"
@@ -16,8 +17,8 @@ namespace koord::koordlet {
 
 namespace {
 
-/// A line a field, and those of the structures below it where `deep`.
-void add_fields(std::string& out, const api::Schema& schema, const std::string& path, bool deep) {
+/// A line a field.
+void add_fields(std::string& out, const api::Schema& schema, const std::string& path) {
   for (const api::Field& field : schema.fields()) {
     std::string name = path + std::string(field.name);
     const api::Type* type = field.type;
@@ -26,8 +27,6 @@ void add_fields(std::string& out, const api::Schema& schema, const std::string& 
       type = type->element;
     }
     out += fmt::format("| `{}` | {} |\n", name, field.doc_text);
-    if (deep && type->kind == api::TypeKind::structure)
-      add_fields(out, type->schema(), fmt::format("{}.", name), deep);
   }
 }
 
@@ -50,16 +49,14 @@ std::string_view words(Carried carried) {
 
 std::string docs(StrategyTable strategies, CollectorTable collectors) {
   std::string out = "### --standalone-config\n\n| field | |\n|---|---|\n";
-  add_fields(out, api::schema<StandaloneConfig>(), "", false);
-  add_fields(out, api::schema<StandaloneGroup>(), "groups[].", false);
-  out += "\n### GET /apis/v1/node\n\n| field | |\n|---|---|\n";
-  add_fields(out, api::schema<NodeView>(), "", true);
-  out += "\n### GET /apis/v1/pods\n\n| field | |\n|---|---|\n";
-  add_fields(out, api::schema<PodListView>(), "", true);
+  add_fields(out, api::schema<StandaloneConfig>(), "");
+  add_fields(out, api::schema<StandaloneGroup>(), "groups[].");
+  out += fmt::format("\n### GET /apis/v1/node\n\n{}", api::fields_markdown(api::schema<NodeView>()));
+  out += fmt::format("\n### GET /apis/v1/pods\n\n{}", api::fields_markdown(api::schema<PodListView>()));
   out += "\n### NodeSLO's extension cpuBlame\n\n| field | |\n|---|---|\n";
-  add_fields(out, api::schema<cpu_blame::Settings>(), "extensions.cpuBlame.", false);
+  add_fields(out, api::schema<cpu_blame::Settings>(), "extensions.cpuBlame.");
   out += "\n### NodeSLO's extension memoryBandwidth\n\n| field | |\n|---|---|\n";
-  add_fields(out, api::schema<memory_bandwidth::Settings>(), "extensions.memoryBandwidth.", false);
+  add_fields(out, api::schema<memory_bandwidth::Settings>(), "extensions.memoryBandwidth.");
   out += "\n### Strategies\n\n| strategy | feature gate | how often |\n|---|---|---|\n";
   for (const StrategyEntry* row : strategies)
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, fmt::join(row->gates, ", "),

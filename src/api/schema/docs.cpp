@@ -1,6 +1,10 @@
 // Fields as markdown.
 #include "koord/api/schema/docs.hpp"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "koord/api/schema/table.hpp"
 
 namespace koord::api {
@@ -29,26 +33,43 @@ std::string type_name(const Type& type) {
   }
 }
 
-void append_rows(std::string& out, const Schema& schema, const std::string& path, int depth) {
-  for (const Field& field : schema.fields()) {
-    const Type* type = field.type;
-    std::string at = path;
-    if (!field.has(Field::kInlined)) at += (path.empty() ? "" : ".") + std::string(field.name);
-    if (!field.has(Field::kInlined)) {
-      out += "| `" + at + "` | " + type_name(*type) + " | ";
-      if (!field.default_text.empty()) out += "`" + std::string(field.default_text) + "`";
-      out += " | ";
-      for (const char c : field.doc_text) out += c == '|' ? std::string("\\|") : std::string(1, c);
-      out += " |\n";
-    }
-    while (type->kind == TypeKind::optional || type->kind == TypeKind::list || type->kind == TypeKind::map) {
-      if (type->kind == TypeKind::list) at += "[]";
-      if (type->kind == TypeKind::map) at += "{}";
-      type = type->element;
-    }
-    if (type->kind == TypeKind::structure && depth < kMaxDepth)
-      append_rows(out, type->schema(), at, depth + 1);
+/// What lists, maps and optionals hold in the end, and the path to it.
+std::pair<const Type*, std::string> innermost(const Type* type, std::string at) {
+  while (type->kind == TypeKind::optional || type->kind == TypeKind::list || type->kind == TypeKind::map) {
+    if (type->kind == TypeKind::list) at += "[]";
+    if (type->kind == TypeKind::map) at += "{}";
+    type = type->element;
   }
+  return {type, std::move(at)};
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
+  return out;
+}
+
+/// Fields whose names say all, together in the last row of what they are in.
+void append_rows(std::string& out, const Schema& schema, const std::string& path, int depth) {
+  std::string plain;
+  for (const Field& field : schema.fields()) {
+    std::string at = path;
+    const bool inlined = field.has(Field::kInlined);
+    if (!inlined) at += fmt::format("{}{}", path.empty() ? "" : ".", field.name);
+    const auto [type, inner] = innermost(field.type, at);
+    const bool deeper = type->kind == TypeKind::structure && depth < kMaxDepth;
+    if (!inlined && !field.doc_text.empty())
+      out += fmt::format("| `{}` | {} | {} | {} |\n", at, type_name(*field.type),
+                         field.default_text.empty() ? "" : fmt::format("`{}`", field.default_text),
+                         escaped(field.doc_text));
+    else if (!inlined && !deeper)
+      plain += fmt::format("{}`{}` ({}{})", plain.empty() ? "" : ", ", field.name, type_name(*field.type),
+                           field.default_text.empty() ? "" : fmt::format(", default {}", field.default_text));
+    if (deeper) append_rows(out, type->schema(), inner, depth + 1);
+  }
+  if (!plain.empty())
+    out += fmt::format("| {} | | | {} |\n", path.empty() ? "others" : fmt::format("others of `{}`", path),
+                       plain);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ HOWTO = os.path.join(markdown.DOCS, "howto")
 INDEX = os.path.join(HOWTO, "README.md")
 # Pages and files that are linked from and to, beside packaging/docs.
 LINKING = [os.path.join(TREE, *name) for name in (
-    ("README.md",), ("packaging", "COMPATIBILITY.md"), ("packaging", "MEASURED.md"), ("packaging", "chart", "README.md"),
+    ("packaging", "COMPATIBILITY.md"), ("packaging", "MEASURED.md"), ("packaging", "chart", "README.md"),
     ("packaging", "manifests", "README.md"), ("packaging", "package", "README.md"))]
 SECONDS = 240  # a block; most take one
 
@@ -120,6 +120,20 @@ class Docs(unittest.TestCase):
             text = file.read()
         for page in markdown.pages(HOWTO):
             self.assertTrue(page == INDEX or f"({os.path.basename(page)})" in text, page)
+
+    def test_pictures_are_of_what_was_printed(self):
+        draw = os.path.join(markdown.DOCS, "pictures", "draw.py")
+        done = subprocess.run([sys.executable, draw, "--check"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_readmes_figures_are_those_of_measured(self):
+        """Row for row."""
+        texts = []
+        for name in ("README.md", os.path.join("packaging", "MEASURED.md")):
+            with open(os.path.join(TREE, name), encoding="utf-8") as file:
+                texts.append({line for line in file.read().splitlines() if line.startswith("| ")})
+        self.assertEqual(len(texts[0]), 6)
+        self.assertEqual(texts[0] - texts[1], set())
 
     def test_howtos_on_a_sandbox(self):
         if not os.access(KUBECTL, os.X_OK):

@@ -143,12 +143,6 @@ class Readme(unittest.TestCase):
             self.skipTest("no kubectl: KUBEBUILDER_ASSETS")
         self.assertEqual(self.prints(command).count(" Ready "), 100)
 
-    def claims(self, command):
-        if not os.access(KUBECTL, os.X_OK):
-            self.skipTest("no kubectl: KUBEBUILDER_ASSETS")
-        wait_for("claims with devices, and pods that run", lambda: self.prints(command).count("allocated,reserved") == 6
-                 and self.prints(command).count(" Running ") >= 6)
-
     def the_scheduler(self, command):
         self.end(self.runs(command, "http://127.0.0.1:10251/healthz"))
 
@@ -191,7 +185,6 @@ class Readme(unittest.TestCase):
     COMMANDS = (
         ("packaging/dev", a_verb),
         ("build/koord sandbox", the_sandbox),
-        ("KUBECONFIG=K kubectl get resourceclaims", claims),
         ("KUBECONFIG=K kubectl", kubectl),
         ("build/koord --role=scheduler", the_scheduler),
         ("NODE_NAME=N build/koord --role=koordlet", the_agent),
