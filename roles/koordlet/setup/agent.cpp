@@ -40,8 +40,8 @@ constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
 constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
 constexpr std::string_view kJournal = "throttled", kActions = "evicted", kBirths = "births",
-                           kTerway = "terway", kGpuFaults = "gpu-faults", kResctrl = "resctrl",
-                           kSeries = "koord-series", kObjects = "koord-api-server.json";
+                           kTerway = "terway", kNetwork = "network", kGpuFaults = "gpu-faults",
+                           kResctrl = "resctrl", kSeries = "koord-series", kObjects = "koord-api-server.json";
 /// How long one that was killed may take to go.
 constexpr nanoseconds kLockPatience = std::chrono::seconds(3);
 /// How long one that --cleanup asks to end may take.
@@ -180,6 +180,10 @@ Result<> Agent::set_up() {
   if (!terway_)
     if (const auto gone = withdraw_terway(); !gone)
       log_.warn("what an agent before this one told Terway stays", kv("error", gone.error()));
+  tc_network_ = tc_network::TcNetwork::make(
+      {context_.clock, log_, context_.workers, hub_, context_.metrics, auditor_.get()},
+      {parts_.place.root, parts_.cgroups.version(), boot_file(kNetwork)},
+      states_ && context_.gates.enabled("TCNetworkQoS"));
   health_.emplace(Health::Parts{
       context_.clock, log_, hub_, interval_, [this] { return observer_->last_tick(); },
       [this] { return states_ ? states_->pods_listed() : std::nullopt; }, [this] { return sources(); }});
@@ -434,6 +438,7 @@ Task<Result<>> Agent::run() {
   if (topology_reporter_) tasks_.spawn("topology report", topology_reporter_->run());
   if (claims_) tasks_.spawn("claims", claims_->run());
   if (terway_) tasks_.spawn("Terway's files", terway_->run());
+  if (tc_network_) tasks_.spawn("network", tc_network_->run());
   if (devices_)
     tasks_.spawn("devices", devices_->watch.run(context_.workers, context_.clock, devices_->interval));
   if (devices_ && devices_->reporter) tasks_.spawn("device report", devices_->reporter->run());
@@ -477,7 +482,10 @@ Task<Result<>> Agent::clean_up() {
     KOORD_CO_CHECK(co_await cleaner.run(std::move(inventory), force));
   }
   if (lock_) KOORD_CO_CHECK(note_done(locked_, parts_.boot_id));
-  co_return withdraw_terway();
+  const Result<> shaped =
+      tc_network::withdraw({parts_.place.root, parts_.cgroups.version(), boot_file(kNetwork)}, log_);
+  KOORD_CO_CHECK(withdraw_terway());
+  co_return shaped;
 }
 
 BootFile::Place Agent::terway_mark() const { return terway_qos::mark_at(boot_file(kTerway)); }

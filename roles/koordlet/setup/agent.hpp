@@ -26,6 +26,7 @@
 #include "koord/async/task_group.hpp"
 #include "koord/runtime/role.hpp"
 #include "lifecycle/health.hpp"
+#include "plugins/tc_network/tc_network.hpp"
 #include "plugins/terway_qos/terway_files.hpp"
 #include "setup/devices.hpp"
 #include "setup/flags.hpp"
@@ -118,9 +119,10 @@ class Agent final : public runtime::Role {
   std::optional<TopologyReporter> topology_reporter_;
   std::optional<ClaimLookup> claims_;  // with the gate BlkIOReconcile
   std::unique_ptr<terway_qos::TerwayFiles> terway_;
-  std::unique_ptr<Devices> devices_;        // null: none are looked for
-  std::unique_ptr<Transports> transports_;  // null: without Kubernetes, or cleaning up
-  std::string checkpoint_;                  // the file; empty: none
+  std::unique_ptr<tc_network::TcNetwork> tc_network_;  // with the gate TCNetworkQoS
+  std::unique_ptr<Devices> devices_;                   // null: none are looked for
+  std::unique_ptr<Transports> transports_;             // null: without Kubernetes, or cleaning up
+  std::string checkpoint_;                             // the file; empty: none
   bool checkpoint_refused_ = false;
 
   Event ended_, news_;

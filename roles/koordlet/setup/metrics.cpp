@@ -17,6 +17,7 @@
 #include "framework/serve/resource_gauges.hpp"
 #include "framework/states/kubelet.hpp"
 #include "framework/tick/tick_schedule.hpp"
+#include "plugins/tc_network/tc_network.hpp"
 #include "setup/gates.hpp"
 #include "transports/container_runtime/container_runtime.hpp"
 #include "transports/hook_server/hook_server.hpp"
@@ -46,7 +47,8 @@ std::vector<metrics::Table> metric_tables(StrategyTable strategies, CollectorTab
                                      HookServer::kMetrics,
                                      ContainerRuntime::kMetrics,
                                      PodResources::kMetrics,
-                                     nri::Transport::kMetrics};
+                                     nri::Transport::kMetrics,
+                                     tc_network::TcNetwork::kMetrics};
   for (const CollectorEntry* collector : collectors) all.push_back(collector->metrics);
   for (const StrategyEntry* strategy : strategies) all.push_back(strategy->metrics);
   return all;
