@@ -140,7 +140,7 @@ constexpr auto kFlags = runtime::join_flags(kServingFlags, kElectionFlags, kConf
 constexpr std::array kGates = {
     gate_on("PodMutatingWebhook",
             "Serve /mutate-pod: ClusterColocationProfiles and the resources that follow from them."),
-    gate_on("PodValidatingWebhook", "Serve /validate-pod and /validate-pod-binding."),
+    gate_on("PodValidatingWebhook", "Serve /validate-pod, /validate-pod-devices and /validate-pod-binding."),
     gate_on("ElasticMutatingWebhook",
             "Serve /mutate-scheduling-sigs-k8s-io-v1alpha1-elasticquota: what new ElasticQuotas do not say."),
     gate_on("ElasticValidatingWebhook",

@@ -25,6 +25,8 @@ constexpr std::array kMine = {
     Right{"", "configmaps", "list watch", "pod-enhanced-validator-config", runtime::kOwnNamespace,
           "EnablePodEnhancedValidator"},
     Right{"", "namespaces", "list watch"},
+    // Who may bind pods, and so say which devices they are given.
+    Right{"authorization.k8s.io", "subjectaccessreviews", "create"},
     Right{"config.koordinator.sh", "clustercolocationprofiles", "list watch"},
     Right{"scheduling.k8s.io", "priorityclasses", "list watch"},
     // Their certificates, and where API servers find them. (Who creates cannot be held to a name.)

@@ -56,6 +56,7 @@ ORIGINALS = {
 MORE = {
     ("koord-manager", "events.k8s.io", "events"): "its events stand beside what they are about; upstream may write them in "
                                                   "its own namespace alone",
+    ("koord-manager", "authorization.k8s.io", "subjectaccessreviews"): "who may bind pods, and so say which devices they are given",
     ("koord-manager", "", "configmaps"): "what slo-controller-config said last, by its name",
     ("koord-scheduler", "", "pods/eviction"): "what is over its quota is evicted, as disruption budgets allow; upstream deletes it",
     ("koord-descheduler", "policy", "poddisruptionbudgets"): "which pods a budget keeps is known before they are asked to go",
@@ -83,6 +84,7 @@ RARE = {
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
     ("koord-scheduler", "scheduling.koordinator.sh", "reservations", "get"): "after a write that conflicted: what it is by now",
     ("koord-manager", "events.k8s.io", "events", "patch"): "an event that comes again",
+    ("koord-manager", "authorization.k8s.io", "subjectaccessreviews", "create"): "the devices of a pod that is there are changed",
     ("koord-scheduler", "events.k8s.io", "events", "patch"): "an event that comes again",
     ("koord-descheduler", "events.k8s.io", "events", "patch"): "an event that comes again",
     ("koord-descheduler", "apps.kruise.io", "clonesets/scale", "get"): "a pod of a CloneSet, where there are some",

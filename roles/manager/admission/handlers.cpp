@@ -8,12 +8,14 @@
 #include "admission/configmap/config_handler.hpp"
 #include "admission/node/node_handlers.hpp"
 #include "admission/pod/binding_handler.hpp"
+#include "admission/pod/device_allocation.hpp"
 #include "admission/pod/pod_handlers.hpp"
 #include "admission/quota/quota_evaluator.hpp"
 #include "admission/quota/quota_handlers.hpp"
 #include "admission/reservation/reservation_handler.hpp"
 #include "koord/api/koordinator/admission.hpp"
 #include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/devices.hpp"
 #include "koord/api/koordinator/quota.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/joined.hpp"
@@ -192,6 +194,15 @@ Result<AdmissionHandler> make_binding_validating(HandlerContext& context) {
   return AdmissionHandler(std::make_unique<BindingValidating>(std::move(parts)));
 }
 
+Result<AdmissionHandler> make_devices_validating(HandlerContext& context) {
+  return AdmissionHandler(std::make_unique<DevicesValidating>(
+      DevicesValidating::Parts{.clock = context.role.clock,
+                               .log = context.role.log,
+                               .may_bind = [&client = context.client](Subject subject, std::string ns) {
+                                 return may_bind(client, std::move(subject), std::move(ns));
+                               }}));
+}
+
 Result<AdmissionHandler> make_node_mutating(HandlerContext& context) {
   return AdmissionHandler(std::make_unique<NodeStatusMutating>(context.role.log));
 }
@@ -324,6 +335,22 @@ constexpr WebhookEntry kPodValidatingEntries[] = {{.name = "vpod.koordinator.sh"
                                                    .operations = kUpdate,
                                                    .object_selector = api::kQosLabel,
                                                    .namespace_selector = kOutsideControlPlane}};
+/// Asked whatever the pod's labels, of the few updates alone that change the annotation.
+constexpr std::string_view
+    kDevices = api::DeviceAllocations::kAnnotation,
+    kHasNow = "(has(object.metadata.annotations) && '",
+    kNow = "' in object.metadata.annotations ? [object.metadata.annotations['",
+    kHadBefore = "']] : []) != (has(oldObject.metadata.annotations) && '",
+    kBefore = "' in oldObject.metadata.annotations ? [oldObject.metadata.annotations['", kEnd = "']] : [])",
+    kDevicesChange =
+        kJoined<kHasNow, kDevices, kNow, kDevices, kHadBefore, kDevices, kBefore, kDevices, kEnd>;
+constexpr WebhookEntry kDevicesEntries[] = {{.name = "vpod-update-devices.koordinator.sh",
+                                             .group = "",
+                                             .version = "v1",
+                                             .resource = "pods",
+                                             .operations = kUpdate,
+                                             .namespace_selector = kOutsideControlPlane,
+                                             .condition = kDevicesChange}};
 constexpr WebhookEntry kQuotaMutatingEntries[] = {{.name = "melasticquota.koordinator.sh",
                                                    .group = "scheduling.sigs.k8s.io",
                                                    .version = "v1alpha1",
@@ -376,6 +403,13 @@ constexpr HandlerRow kRows[] = {
      &make_pod_mutating},
     {"/validate-pod", WebhookType::validate, "pod", "PodValidatingWebhook", kPodValidating,
      kPodValidatingEntries, &make_pod_validating},
+    {"/validate-pod-devices",
+     WebhookType::validate,
+     "pod",
+     "PodValidatingWebhook",
+     {},
+     kDevicesEntries,
+     &make_devices_validating},
     {"/validate-pod-binding",
      WebhookType::validate,
      "pod",

@@ -5,6 +5,7 @@ import base64
 import http.client
 import json
 import os
+import re
 import socket
 import ssl
 import subprocess
@@ -30,6 +31,7 @@ CONFIGURATIONS = {kind: f"{ADMISSION}/{kind}webhookconfigurations/koordinator-{k
 PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
 CRDS = os.path.join(TREE, "packaging", "crds")
 ASKED = "/api/v1/namespaces/asked"
+DEVICES = "scheduling.koordinator.sh/device-allocated"
 FILES = ["ca-cert.pem", "ca-key.pem", "cert.pem", "key.pem", "tls.crt", "tls.key"]
 
 
@@ -51,6 +53,16 @@ def review(name="a", operation="CREATE"):
     return json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1", "request": {
         "uid": "1", "operation": operation, "namespace": "asked", "name": name,
         "resource": {"group": "", "version": "v1", "resource": "pods"}, "object": pod(name)}}).encode()
+
+
+class As:
+    """kubectl as somebody else."""
+
+    def __init__(self, kubeconfig, user):
+        self.words = [sandbox.KUBECTL, f"--kubeconfig={kubeconfig}", f"--as={user}"]
+
+    def try_run(self, *words):
+        return subprocess.run([*self.words, *words], capture_output=True, text=True, timeout=60, check=False)
 
 
 class Webhooks(unittest.TestCase):
@@ -278,6 +290,55 @@ class Webhooks(unittest.TestCase):
         self.assertRegex(metrics, r'koord_manager_webhook_webhook_duration_milliseconds_count\{webhook_type="mutate",object_type="pod",'
                                   r'operation="CREATE",plugin_name="ClusterColocationProfile",status="allowed"\} [1-9]')
         self.assertRegex(metrics, r'controller_runtime_webhook_requests_total\{webhook="/validate-pod",code="200"\} [1-9]')
+        self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
+
+    def test_devices_of_a_pod_are_told_by_who_may_bind_it(self):
+        self.request("PATCH", CONFIGURATIONS["validating"], {
+            "metadata": {"annotations": {"koordinator.sh/webhook-entries": "manager"}}, "webhooks": []})
+        manager = self.reachable()
+        wait_for("the manager's entries", lambda: "vpod-update-devices" in self.entries("validating"))
+        wait_for("a pod", lambda: self.get(f"{ASKED}/pods/given") or self.attempt("given"))
+        path = f"{ASKED}/pods/given"
+
+        def asked():
+            found = re.search(r'webhook_requests_total\{webhook="/validate-pod-devices",code="200"\} (\d+)', manager.get("/metrics")[1])
+            return int(found.group(1)) if found else 0
+
+        def change(key, value, kubectl=None):
+            patch = {"metadata": {"annotations": {key: value}}}
+            return kubectl.try_run("patch", "pod", "-n", "asked", "given", "-p", json.dumps(patch)) if kubectl else \
+                self.request("PATCH", path, patch)
+
+        def given_is_asked_about():
+            change(DEVICES, None)
+            change(DEVICES, '{"gpu":[{"minor":0}]}')
+            return asked()
+        before = wait_for("a review", given_is_asked_about)
+        change("others", "anything")
+        change(DEVICES, '{"gpu":[{"minor":0}]}')
+        self.assertEqual(asked(), before, "what leaves the devices as they are is asked about")
+        if not os.environ.get("KOORD_KUBE_KUBECONFIG"):
+            self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
+            return  # the sandbox has no users
+        rules = {"author": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "patch"]}]}
+        rules["binder"] = rules["author"] + [{"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]}]
+        users = {}
+        for user, granted in rules.items():
+            rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/asked"
+            self.make(f"{rbac}/roles", {"metadata": {"name": user}, "rules": granted})
+            self.make(f"{rbac}/rolebindings", {
+                "metadata": {"name": user}, "subjects": [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}],
+                "roleRef": {"kind": "Role", "name": user, "apiGroup": "rbac.authorization.k8s.io"}})
+            users[user] = As(self.kubeconfig, user)
+        wait_for("the author's rights", lambda: change("others", "mine", users["author"]).returncode == 0)
+        for value in ('{"gpu":[{"minor":1}]}', None):
+            refused = change(DEVICES, value, users["author"])
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn("only the scheduler says which devices a pod is given, and user author may not bind pods", refused.stderr)
+        for value in ('{"gpu":[{"minor":1}]}', None):
+            told = wait_for("the binder's word", lambda value=value: change(DEVICES, value, users["binder"]).returncode == 0)
+            self.assertTrue(told)
+        self.assertNotIn("cannot be asked", manager.output())
         self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
 
     def attempt(self, name):

@@ -35,6 +35,7 @@ struct AdmissionRequest {
   std::string_view name;                      // empty where the API server is still to make one
   std::string_view ns;                        // of the request: the object's own may be empty
   std::string_view username;
+  std::vector<std::string_view> groups;  // of that user; what is no text is left out
   bool dry_run = false;
   json::Value object;      // as it came, unknown fields included; null where there is none (DELETE)
   json::Value old_object;  // null where there is none (CREATE)
@@ -158,6 +159,9 @@ struct WebhookEntry {
   std::span<const Operation> operations;
   std::string_view object_selector = {};  // a label selector as the API takes it; empty: all
   std::string_view namespace_selector = {};
+  /// In CEL, which requests of those it is asked about. Before Kubernetes 1.28 an API server does not know
+  /// conditions and asks about all: the handler lets through what it would have been spared. Empty: none.
+  std::string_view condition = {};
 };
 
 /// A path that is served. All of it is static.

@@ -94,12 +94,14 @@ bool is_of_first_manifests(const json::Value& entries) {
   return spares_us;
 }
 
-/// Whether `live` says all that `wanted` says: API servers add their defaults.
+/// Whether `live` says all that `wanted` says: API servers add their defaults, and those before
+/// Kubernetes 1.28 drop conditions, which must not be written to them again and again.
 bool says_all(const json::Value& live, const json::Value& wanted) {
   if (wanted.is_object())
     return live.is_object() && std::ranges::all_of(wanted.members(), [&](const json::Member& member) {
              const json::Value* const there = json::find(live, member.key());
-             return there != nullptr && says_all(*there, member.value);
+             if (there == nullptr) return member.key() == "matchConditions";
+             return says_all(*there, member.value);
            });
   if (!wanted.is_array()) return live == wanted;
   return live.is_array() && std::ranges::equal(live.elements(), wanted.elements(), says_all);

@@ -65,6 +65,9 @@ api::Webhook webhook(const HandlerRow& handler, const WebhookEntry& entry, const
     add_selector(hook.namespace_selector,
                  fmt::format("kubernetes.io/metadata.name notin (kube-system,{})", settings.ns));
   add_selector(hook.object_selector, entry.object_selector);
+  if (!entry.condition.empty())
+    hook.match_conditions.push_back(
+        {.name = std::string(entry.name), .expression = std::string(entry.condition)});
   hook.side_effects = "None";
   hook.timeout_seconds = settings.timeout_seconds;
   hook.admission_review_versions = {"v1", "v1beta1"};

@@ -68,6 +68,10 @@ Result<Review> read_review(std::string_view body) {
   request.name = json::text_at(*asked, "name");
   request.ns = json::text_at(*asked, "namespace");
   request.username = json::text_at(*asked, "userInfo", "username");
+  if (const json::Value* const groups = json::find(*asked, "userInfo", "groups");
+      groups != nullptr && groups->is_array())
+    for (const json::Value& group : groups->elements())
+      if (!group.text().empty()) request.groups.push_back(group.text());
   request.dry_run = json::true_at(*asked, "dryRun");
   request.object = take(*asked, "object");
   request.old_object = take(*asked, "oldObject");

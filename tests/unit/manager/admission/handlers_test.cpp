@@ -47,6 +47,7 @@ TEST_CASE("The table: every path once, its gate known, an entry for each configu
                                                "/validate-clustercolocationprofile", "/validate-configmap",
                                                "/validate-elasticquotaprofile", "/validate-node",
                                                "/validate-pod", "/validate-pod-binding",
+                                               "/validate-pod-devices",
                                                "/validate-scheduling-sigs-k8s-io-v1alpha1-elasticquota"});
 }
 
@@ -59,8 +60,8 @@ TEST_CASE("Every handler is made, with all gates too") {
     return std::ranges::count_if(handlers(),
                                  [&](const HandlerRow& row) { return (*server)->serves(row.path); });
   };
-  CHECK(served("") == 8);
-  CHECK(served("AllAlpha=true") == 11);
+  CHECK(served("") == 9);
+  CHECK(served("AllAlpha=true") == 12);
   // What has ended keeps no quota: nobody asks for it.
   test::RoleRig rig(role(), {});
   const auto server = WebhookServer::make(rig.context, rig.api, handlers());

@@ -226,12 +226,31 @@ TEST_CASE("what the manager's entries ask about") {
                                      R"(["kube-system","ns"])"));
     if (text.find(R"("operations":["UPDATE"])") == std::string::npos) continue;
     updates.emplace_back(json::text_at(entry, "name"));
-    CHECK_THAT(text, Catch::Contains(R"("objectSelector":{"matchExpressions":[{"key":"koordinator.sh/)"));
+    if (updates.back() == "vpod-update-devices.koordinator.sh")
+      CHECK_THAT(text, Catch::Contains(R"("matchConditions":[{"name":"vpod-update-devices.koordinator.sh",)"
+                                       R"("expression":"(has(object.metadata.annotations) && ')"));
+    else
+      CHECK_THAT(text, Catch::Contains(R"("objectSelector":{"matchExpressions":[{"key":"koordinator.sh/)"));
   }
   CHECK(updates ==
         std::vector<std::string>{"vpod-update-qos.koordinator.sh", "vpod-update-class.koordinator.sh",
                                  "vpod-update-priority.koordinator.sh", "vpod-update-quota.koordinator.sh",
-                                 "vpod-update-preemptible.koordinator.sh", "vpod-resize.koordinator.sh"});
+                                 "vpod-update-preemptible.koordinator.sh", "vpod-resize.koordinator.sh",
+                                 "vpod-update-devices.koordinator.sh"});
+}
+
+TEST_CASE("an API server that drops conditions is not written to again and again") {
+  const json::Document own = webhook_entries(handlers(), WebhookType::validate, settings());
+  json::Document live = configuration(R"(,"annotations":{"koordinator.sh/webhook-entries":"manager"})", "");
+  const auto everything = [](std::string_view) { return true; };
+  CHECK(keep_configuration(live, settings(), "CA", false, everything, own).changed);
+  json::Value* const entries = json::find(live, "webhooks");
+  std::size_t dropped = 0;
+  for (json::Value& entry : entries->elements()) dropped += json::remove(entry, "matchConditions") ? 1 : 0;
+  CHECK(dropped == 1);
+  CHECK_FALSE(keep_configuration(live, settings(), "CA", false, everything, own).changed);
+  for (json::Value& entry : entries->elements()) json::remove(entry, "rules");
+  CHECK(keep_configuration(live, settings(), "CA", false, everything, own).changed);
 }
 
 TEST_CASE("the entries of koord's first manifests are the manager's, all others stay what they are") {
