@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectors.hpp"
@@ -336,9 +337,14 @@ void prediction() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int hours = argc > 1 ? std::atoi(argv[1]) : 1000;
+  const std::string_view first = argc > 1 ? argv[1] : "1000";
+  if (first == "--hardware") {
+    with_hardware(argc > 2 ? std::atoi(argv[2]) : 200);
+    return 0;
+  }
+  const int hours = std::atoi(first.data());
   if (hours < 1) {
-    fmt::print(stderr, "usage: koordlet_bench [VIRTUAL_HOURS]\n");
+    fmt::print(stderr, "usage: koordlet_bench [VIRTUAL_HOURS]\n       koordlet_bench --hardware [PODS]\n");
     return 2;
   }
   fmt::print(
