@@ -97,11 +97,13 @@ class Namespace {
   pid_t pid_ = -1;
 };
 
-sockaddr_in at(const char* address, std::uint16_t port) {
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  inet_pton(AF_INET, address, &to.sin_addr);
+/// IPv4 as IPv6 writes it.
+sockaddr_in6 at(const std::string& address, std::uint16_t port) {
+  sockaddr_in6 to{};
+  to.sin6_family = AF_INET6;
+  to.sin6_port = htons(port);
+  const std::string text = address.find(':') == std::string::npos ? "::ffff:" + address : address;
+  inet_pton(AF_INET6, text.c_str(), &to.sin6_addr);
   return to;
 }
 
@@ -119,8 +121,8 @@ class Sink {
       peer.enter();
       std::vector<std::thread> threads;
       for (int i = 0; i < 2; ++i) {
-        const int server = socket(AF_INET, SOCK_STREAM, 0);
-        const sockaddr_in here = at("0.0.0.0", kPorts[i]);
+        const int server = socket(AF_INET6, SOCK_STREAM, 0);
+        const sockaddr_in6 here = at("::", kPorts[i]);
         if (bind(server, reinterpret_cast<const sockaddr*>(&here), sizeof here) != 0 ||
             listen(server, 9) != 0)
           _exit(1);
@@ -156,20 +158,32 @@ class Sink {
   pid_t pid_ = -1;
 };
 
-/// Sends to a port as fast as it may, from a namespace (null: the host's), in a group (empty: none).
+/// Where a sender is, and what it sends to.
+struct Way {
+  const Namespace* from = nullptr;  // null: the host's
+  std::string group = {};           // empty: none
+  const char* to = "10.99.0.2";
+  std::uint32_t priority = 0;  // SO_PRIORITY, if it is not 0
+};
+
+/// Sends to a port as fast as it may.
 class Sender {
  public:
-  Sender(const Namespace* from, const std::string& group, int port) {
+  Sender(const Way& way, int port) {
     pid_ = fork();
     if (pid_ != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (from != nullptr) from->enter();
-    if (!group.empty() && !host::write_file(group + "/cgroup.procs", std::to_string(getpid()))) _exit(2);
-    const int client = socket(AF_INET, SOCK_STREAM, 0);
+    if (way.from != nullptr) way.from->enter();
+    if (!way.group.empty() && !host::write_file(way.group + "/cgroup.procs", std::to_string(getpid())))
+      _exit(2);
+    const sockaddr_in6 to = at(way.to, kPorts[port]);
+    const int client = socket(AF_INET6, SOCK_STREAM, 0);
     // One that was killed sends nothing more.
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     setsockopt(client, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    const sockaddr_in to = at("10.99.0.2", kPorts[port]);
+    if (way.priority != 0 &&
+        setsockopt(client, SOL_SOCKET, SO_PRIORITY, &way.priority, sizeof way.priority) != 0)
+      _exit(4);
     if (connect(client, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) _exit(3);
     static char buffer[1 << 16];
     while (send(client, buffer, sizeof buffer, MSG_NOSIGNAL) > 0) {
@@ -212,6 +226,25 @@ struct Stage {
     pod(*be, "vbe", 1);
     pod(*ls, "vls", 2);
     if (!host::write_file("/proc/sys/net/ipv4/ip_forward", "1")) throw Skip{"no forwarding"};
+    has_v6 = sh("ip addr add fd99::1/64 dev eth0 nodad") == 0 &&
+             host::write_file("/proc/sys/net/ipv6/conf/all/forwarding", "1");
+    if (has_v6) {
+      peer->run("ip addr add fd99::2/64 dev eth0 nodad");
+      peer->run("ip route add fd98::/16 via fd99::1");
+      add_v6(*be, "vbe", 1);
+      add_v6(*ls, "vls", 2);
+    }
+    const std::string tunnel = "ip link add vx0 type vxlan id 7 dstport 4789 dev eth0";
+    has_tunnel = sh(tunnel + " local 10.99.0.1 remote 10.99.0.2") == 0;
+    if (has_tunnel) {
+      need("ip addr add 10.97.0.1/24 dev vx0");
+      need("ip link set vx0 up");
+      peer->run(tunnel + " local 10.99.0.2 remote 10.99.0.1");
+      peer->run("ip addr add 10.97.0.2/24 dev vx0");
+      peer->run("ip link set vx0 up");
+      for (const int number : {1, 2})
+        peer->run(fmt::format("ip route add 10.98.{}.0/24 via 10.97.0.1", number));
+    }
     // The peer does not know the pods: their addresses are translated, as on most nodes.
     peer->run("ip route add blackhole 10.98.0.0/16");
     sink = std::make_unique<Sink>(*peer);
@@ -225,13 +258,19 @@ struct Stage {
     of.run(fmt::format("ip route add default via 10.98.{}.1", number));
   }
 
-  Rates measure(const Namespace* be_from, const Namespace* ls_from, const std::string& be_group = {}) const {
-    const Sender first(be_from, be_group, 0), second(ls_from, {}, 1);
+  static void add_v6(const Namespace& of, const std::string& name, int number) {
+    need(fmt::format("ip addr add fd98:{}::1/64 dev {} nodad", number, name));
+    of.run(fmt::format("ip addr add fd98:{}::2/64 dev eth0 nodad", number));
+    of.run(fmt::format("ip route add default via fd98:{}::1", number));
+  }
+
+  Rates measure(const Way& best_effort, const Way& latency_sensitive) const {
+    const Sender first(best_effort, 0), second(latency_sensitive, 1);
     return count();
   }
   /// Bytes a second of one who has the network for himself.
-  double alone(const Namespace* from) const {
-    const Sender sender(from, {}, 0);
+  double alone(const Namespace& from) const {
+    const Sender sender({&from}, 0);
     return count().best_effort;
   }
   Rates count() const {
@@ -246,16 +285,23 @@ struct Stage {
 
   std::unique_ptr<Namespace> peer, be, ls;
   std::unique_ptr<Sink> sink;
+  bool has_v6 = false, has_tunnel = false;
 };
 
 std::shared_ptr<const PodInfo> pod_of(const std::string& uid, std::string_view qos, std::string_view address,
-                                      const std::string& group, std::string_view annotation = {}) {
+                                      const std::string& group, std::string_view annotation = {},
+                                      std::string_view second = {}) {
   auto object = std::make_shared<api::Pod>();
   object->metadata.labels["koordinator.sh/qosClass"] = Symbol(qos);
   if (!annotation.empty()) object->metadata.annotations[api::PodNetworkQos::kAnnotation] = Symbol(annotation);
   object->spec.host_network = address.empty();
   object->status.host_ip = Symbol("10.99.0.1");
   object->status.pod_ip = Symbol(address.empty() ? std::string_view("10.99.0.1") : address);
+  if (!second.empty()) {
+    api::PodIp ip;
+    ip.ip = Symbol(second);
+    object->status.pod_ips.push_back(std::move(ip));
+  }
   auto pod = std::make_shared<PodInfo>();
   pod->uid = pod->name = uid;
   pod->ns = "default";
@@ -338,7 +384,7 @@ class NetCls {
   bool there_ = false;
 };
 
-void try_v1(const Stage& stage, const std::string& mark) {
+void try_v1(const Stage& stage, const std::string& proc, const std::string& mark) {
   const std::string name = fmt::format("koord-test-net-{}", getpid());
   const NetCls hierarchy(name);
   if (!hierarchy.there()) {
@@ -346,7 +392,7 @@ void try_v1(const Stage& stage, const std::string& mark) {
     return;
   }
   host::Root root;
-  root.proc = "/nowhere/";
+  root.proc = proc;
   root.cgroup = hierarchy.folder();
   HostNetwork network(root, host::CgroupVersion::v1);
   Inventory inventory = node("tc");
@@ -355,10 +401,53 @@ void try_v1(const Stage& stage, const std::string& mark) {
   expect(round.wrong.empty() && round.shaped, "not shaped: " + round.wrong);
   expect(*read_file(hierarchy.group() + "/net_cls.classid") == fmt::format("{}\n", class_of(0x14)),
          "no classid");
-  expect_shaped("the same by net_cls of cgroup v1",
-                [&] { return stage.measure(nullptr, nullptr, hierarchy.group()); });
+  expect_shaped("the same by net_cls of cgroup v1", [&] {
+    return stage.measure({nullptr, hierarchy.group()}, {});
+  });
   expect(*withdraw(network, {.path = mark, .boot_id = "boot"}), "nothing was taken back");
   expect(*read_file(hierarchy.group() + "/net_cls.classid") == "0\n", "the classid is left");
+}
+
+/// A /proc whose first process is in a network.
+class FirstProcess {
+ public:
+  explicit FirstProcess(const std::string& network) {
+    char name[] = "koord-test-proc-XXXXXX";
+    if (mkdtemp(name) == nullptr) fail("mkdtemp");
+    folder_ = fmt::format("{}/", name);
+    mkdir((folder_ + "1").c_str(), 0755);
+    mkdir((folder_ + "1/ns").c_str(), 0755);
+    if (symlink(network.c_str(), (folder_ + "1/ns/net").c_str()) != 0) fail("symlink");
+  }
+  ~FirstProcess() {
+    unlink((folder_ + "1/ns/net").c_str());
+    for (const char* name : {"1/ns", "1", ""}) rmdir((folder_ + name).c_str());
+  }
+  FirstProcess(const FirstProcess&) = delete;
+  FirstProcess& operator=(const FirstProcess&) = delete;
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
+/// With two hundred pods, a round that changes something and one that does not.
+void time_rounds(const host::Root& root, const std::string& mark) {
+  HostNetwork network(root, host::CgroupVersion::v2);
+  Inventory inventory = node("tc");
+  for (int i = 0; i < 200; ++i)
+    inventory.all_pods.push_back(pod_of(fmt::format("pod-{}", i), i % 2 == 0 ? "BE" : "LS",
+                                        fmt::format("10.96.0.{}", i + 1), "none",
+                                        i % 4 == 0 ? R"({"egressLimit":"1M"})" : ""));
+  for (const char* what : {"the first round", "a round that changes nothing"}) {
+    const auto begun = std::chrono::steady_clock::now();
+    const Round round = follow(network, inventory, mark);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begun;
+    expect(round.shaped, round.wrong);
+    std::printf("  200 pods, 50 of them limited: %s, %zu steps, %.2f ms\n", what, round.done.size(),
+                took.count());
+  }
+  expect(*withdraw(network, {.path = mark, .boot_id = "boot"}), "nothing was taken back");
 }
 
 int run() {
@@ -374,17 +463,24 @@ int run() {
     std::string path;
     ~Removal() { rmdir(path.c_str()); }
   } removal{root.cgroup + group_name};
-  // The first process of the host is in another network than this test's.
-  root.proc = "/nowhere/";
+  for (const std::string& network :
+       {fmt::format("/proc/{}/ns/net", stage.peer->pid()), std::string("none")}) {
+    const FirstProcess other(network);
+    root.proc = other.folder();
+    expect(!HostNetwork(root, host::CgroupVersion::v2).has_any(),
+           "another network than the host's is shaped");
+  }
+  const FirstProcess first("/proc/self/ns/net");
+  root.proc = first.folder();
   const host::Root where = root;
 
   auto network = std::make_unique<HostNetwork>(where, host::CgroupVersion::v2);
   Inventory inventory = node("tc");
-  const Rates free = stage.measure(nullptr, nullptr);
+  const Rates free = stage.measure({}, {});
   show("nobody is held", free);
 
-  inventory.all_pods = {pod_of("be", "BE", "10.98.1.2", "no-such-group"),
-                        pod_of("ls", "LS", "10.98.2.2", "no-such-group-either")};
+  inventory.all_pods = {pod_of("be", "BE", "10.98.1.2", "no-such-group", {}, "fd98:1::2"),
+                        pod_of("ls", "LS", "10.98.2.2", "no-such-group-either", {}, "fd98:2::2")};
   if (has_groups) inventory.all_pods.push_back(pod_of("host", "BE", "", group_name));
   Round round = follow(*network, inventory, mark);
   expect(round.wrong.empty() && round.shaped, "not shaped: " + round.wrong);
@@ -402,26 +498,45 @@ int run() {
     stage.peer->run("ip route replace 10.98.0.0/16 via 10.99.0.1");
   }
   const Rates pods = expect_shaped("pods with a network of their own",
-                                   [&] { return stage.measure(stage.be.get(), stage.ls.get()); });
-  const double alone = stage.alone(stage.be.get());
+                                   [&] { return stage.measure({stage.be.get()}, {stage.ls.get()}); });
+  const double alone = stage.alone(*stage.be);
   show("a best-effort pod alone", {alone, 0});
   expect(alone < 0.115 * kTotal, "a best-effort pod has more than its class' ceiling");
   expect(alone > pods.best_effort, "what nobody else uses is not had");
-  const auto measure_groups = [&] { return stage.measure(nullptr, nullptr, root.cgroup + group_name); };
-  if (has_groups)
-    expect_shaped("a best-effort pod of the host's network, and the host", measure_groups);
+  if (stage.has_v6)
+    expect_shaped("the same by IPv6", [&] {
+      return stage.measure({stage.be.get(), {}, "fd99::2"}, {stage.ls.get(), {}, "fd99::2"});
+    });
   else
+    std::printf("  no IPv6 here\n");
+  if (stage.has_tunnel)
+    expect_shaped("the same through a tunnel (VXLAN)", [&] {
+      return stage.measure({stage.be.get(), {}, "10.97.0.2"}, {stage.ls.get(), {}, "10.97.0.2"});
+    });
+  else
+    std::printf("  no VXLAN here\n");
+  const Way in_group{nullptr, root.cgroup + group_name};
+  if (has_groups) {
+    expect_shaped("a best-effort pod of the host's network, and the host",
+                  [&] { return stage.measure(in_group, {}); });
+    Way lies = in_group;
+    lies.priority = class_of(kDefaultMinor);
+    expect_shaped("one that calls itself the system's (SO_PRIORITY)",
+                  [&] { return stage.measure(lies, {}); });
+  } else {
     std::printf("  no cgroup v2 here: pods of the host's network are not tried\n");
+  }
 
   // Another agent: the filter is its own, nobody goes free meanwhile; a pod asks for less.
   network = std::make_unique<HostNetwork>(where, host::CgroupVersion::v2);
   inventory.all_pods[0] = pod_of("be", "BE", "10.98.1.2", "no-such-group", R"({"egressLimit":"4M"})");
   round = follow(*network, inventory, mark);
   expect(round.wrong.empty() && round.shaped, "not shaped again: " + round.wrong);
-  const double own = stage.alone(stage.be.get());
+  const double own = stage.alone(*stage.be);
   show("the same with a quarter of that as a limit of its own", {own, 0});
   expect(own > 0 && own < 0.5 * alone, "the pod's own limit does not hold");
-  if (has_groups) expect_shaped("the host's network after a restart", measure_groups);
+  if (has_groups)
+    expect_shaped("the host's network after a restart", [&] { return stage.measure(in_group, {}); });
 
   // All goes, twice.
   expect(*withdraw(*network, {.path = mark, .boot_id = "boot"}), "nothing was taken back");
@@ -430,7 +545,7 @@ int run() {
   expect(sh("tc qdisc show dev eth0 | grep -q 6b6f") != 0, "the qdisc is left");
   auto marks = host::AddressMarks::open(std::string(kTable));
   expect(marks && !marks->read()->exists, "the table is left");
-  const Rates after = stage.measure(nullptr, nullptr);
+  const Rates after = stage.measure({}, {});
   show("taken back", after);
   expect(after.best_effort > 0.3 * kTotal, "somebody is still held");
 
@@ -446,7 +561,8 @@ int run() {
   expect(sh("tc qdisc show dev eth0 | grep -q 'htb 1: root'") == 0,
          "somebody else's qdisc has gone in the end");
   need("tc qdisc del dev eth0 root");
-  try_v1(stage, mark);
+  time_rounds(where, mark);
+  try_v1(stage, root.proc, mark);
   unlink(mark.c_str());
   return 0;
 }

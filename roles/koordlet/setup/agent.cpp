@@ -184,6 +184,8 @@ Result<> Agent::set_up() {
       {context_.clock, log_, context_.workers, hub_, context_.metrics, auditor_.get()},
       {parts_.place.root, parts_.cgroups.version(), boot_file(kNetwork)},
       states_ && context_.gates.enabled("TCNetworkQoS"));
+  if (!tc_network_ && context_.gates.enabled("TCNetworkQoS"))
+    log_.warn("the gate TCNetworkQoS has no effect without Kubernetes: nobody tells pods' addresses");
   health_.emplace(Health::Parts{
       context_.clock, log_, hub_, interval_, [this] { return observer_->last_tick(); },
       [this] { return states_ ? states_->pods_listed() : std::nullopt; }, [this] { return sources(); }});

@@ -16,7 +16,7 @@
 namespace koord::host {
 namespace {
 
-constexpr std::size_t kLongestAddress = 45, kRules = 2;
+constexpr std::size_t kLongestAddress = 45, kRules = 3;
 constexpr std::array<std::uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
 /// IPv4 first.

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "koord/host/group_classes.hpp"
+
 namespace koord::host {
 namespace {
 
@@ -54,6 +56,15 @@ class Rule {
   std::size_t all_;
 };
 
+void put_value(NetlinkMessage& message, std::uint16_t type, std::span<const std::byte> value) {
+  const std::size_t nest = message.open(type);
+  message.put(NFTA_DATA_VALUE, value).close(nest);
+}
+
+void put_number(NetlinkMessage& message, std::uint16_t type, std::uint32_t value) {
+  put_value(message, type, std::as_bytes(std::span(&value, 1)));
+}
+
 NetlinkMessage new_map(const std::string& table, bool v6) {
   NetlinkMessage message = message_of(NFT_MSG_NEWSET, kMake);
   message.put_text(NFTA_SET_TABLE, table).put_text(NFTA_SET_NAME, map_name(v6));
@@ -73,6 +84,37 @@ NetlinkMessage new_chain(const std::string& table) {
   message.put_big_endian(NFTA_HOOK_HOOKNUM, NF_INET_POST_ROUTING);
   message.put_big_endian(NFTA_HOOK_PRIORITY, static_cast<std::uint32_t>(NF_IP_PRI_MANGLE));
   return std::move(message.close(hook));
+}
+
+/// A program may say which class its packets are of (SO_PRIORITY): that is nobody's to say. Only those that
+/// have their socket still: a tunnel's have none, and keep what was said of what is in them.
+NetlinkMessage new_reset(const std::string& table) {
+  NetlinkMessage message = message_of(NFT_MSG_NEWRULE, kMake | NLM_F_APPEND);
+  message.put_text(NFTA_RULE_TABLE, table).put_text(NFTA_RULE_CHAIN, kChain);
+  Rule rule(message);
+  for (const std::uint32_t key : {std::uint32_t{NFT_META_SKUID}, std::uint32_t{NFT_META_PRIORITY}})
+    rule.add("meta", [key](NetlinkMessage& to) {
+      to.put_big_endian(NFTA_META_DREG, NFT_REG_1).put_big_endian(NFTA_META_KEY, key);
+    });
+  rule.add("bitwise", [](NetlinkMessage& to) {
+    to.put_big_endian(NFTA_BITWISE_SREG, NFT_REG_1).put_big_endian(NFTA_BITWISE_DREG, NFT_REG_1);
+    to.put_big_endian(NFTA_BITWISE_LEN, kMarkSize);
+    put_number(to, NFTA_BITWISE_MASK, 0xFFFF0000);
+    put_number(to, NFTA_BITWISE_XOR, 0);
+  });
+  rule.add("cmp", [](NetlinkMessage& to) {
+    to.put_big_endian(NFTA_CMP_SREG, NFT_REG_1).put_big_endian(NFTA_CMP_OP, NFT_CMP_EQ);
+    put_number(to, NFTA_CMP_DATA, std::uint32_t{kClassMajor} << 16);
+  });
+  rule.add("immediate", [](NetlinkMessage& to) {
+    to.put_big_endian(NFTA_IMMEDIATE_DREG, NFT_REG_1);
+    put_number(to, NFTA_IMMEDIATE_DATA, 0);
+  });
+  rule.add("meta", [](NetlinkMessage& to) {
+    to.put_big_endian(NFTA_META_KEY, NFT_META_PRIORITY).put_big_endian(NFTA_META_SREG, NFT_REG_1);
+  });
+  rule.end();
+  return message;
 }
 
 /// Packets of one family: the sender's address, looked up, is the priority. Who is not in the map keeps his.
@@ -103,11 +145,6 @@ NetlinkMessage new_rule(const std::string& table, bool v6) {
   });
   rule.end();
   return message;
-}
-
-void put_value(NetlinkMessage& message, std::uint16_t type, std::span<const std::byte> value) {
-  const std::size_t nest = message.open(type);
-  message.put(NFTA_DATA_VALUE, value).close(nest);
 }
 
 void write_marks(std::uint16_t type, std::uint16_t flags, const std::string& table,
@@ -145,6 +182,7 @@ std::vector<NetlinkMessage> fill_table(const std::string& table) {
   std::vector<NetlinkMessage> all;
   for (const bool v6 : {false, true}) all.push_back(new_map(table, v6));
   all.push_back(new_chain(table));
+  all.push_back(new_reset(table));
   for (const bool v6 : {false, true}) all.push_back(new_rule(table, v6));
   return all;
 }

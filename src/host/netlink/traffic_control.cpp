@@ -20,7 +20,8 @@ constexpr std::uint64_t kNanoseconds = 1'000'000'000, kTick = 64;
 
 /// How long sending what may be sent at once takes.
 std::uint32_t ticks(std::uint64_t rate) {
-  const double bytes = static_cast<double>(rate / kBuffersPerSecond + kPacket);
+  const std::uint64_t at_once = rate / kBuffersPerSecond + kPacket;
+  const auto bytes = static_cast<double>(at_once);
   const double took = bytes * static_cast<double>(kNanoseconds) / static_cast<double>(rate);
   return static_cast<std::uint32_t>(std::min(took / kTick, static_cast<double>(UINT32_MAX)));
 }

@@ -45,7 +45,7 @@ class Walk {
     if (++seen_ > kMostGroups || depth > kDeepest)
       return Error(Code::too_large, fmt::format("{}: too many groups", root_));
     const std::string folder = group.empty() ? root_ : fmt::format("{}/{}", root_, group);
-    if (const auto visited = visit_(group, folder); !visited && visited.error().code() != Code::not_found)
+    if (auto visited = visit_(group, folder); !visited && visited.error().code() != Code::not_found)
       return visited;
     if (host::is_leaf_folder(folder)) return {};
     const auto below = host::list_folders(folder);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "plugins/tc_network/network.hpp"
@@ -11,12 +12,14 @@ namespace {
 
 constexpr std::string_view kFilterName = "koord_classes";
 
-/// Whether the agent is in the host's network. Who may not look at it is taken at his word.
+/// Whether the agent is in the network of the host whose /proc that is. Who may not look at it is taken at
+/// his word.
 bool is_hosts_network(const host::Root& root) {
-  struct stat hosts {
-  }, mine{};
+  struct stat hosts {};
+  struct stat mine {};
   const std::string first = fmt::format("{}1/ns/net", root.proc);
-  if (::stat(first.c_str(), &hosts) != 0 || ::stat("/proc/self/ns/net", &mine) != 0) return true;
+  if (::stat(first.c_str(), &hosts) != 0) return errno == EACCES || errno == EPERM;
+  if (::stat("/proc/self/ns/net", &mine) != 0) return false;
   return hosts.st_ino == mine.st_ino && hosts.st_dev == mine.st_dev;
 }
 

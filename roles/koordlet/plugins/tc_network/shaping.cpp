@@ -95,8 +95,7 @@ class Maker {
     for (const HtbClass& is : there)
       if (find(wanted_.classes, is.handle) == nullptr) gone.push_back(is);
     std::ranges::sort(gone, std::greater(), &HtbClass::handle);
-    for (HtbClass& is : gone)
-      add({.kind = StepKind::remove_class, .link = observed_.link, .what = std::move(is)});
+    for (const HtbClass& is : gone) add({.kind = StepKind::remove_class, .link = observed_.link, .what = is});
   }
 
   void put_groups() {

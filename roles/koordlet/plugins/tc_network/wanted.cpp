@@ -109,7 +109,8 @@ class Collector {
     }
     if (leaf == kDefaultMinor) return;
     if (wanted_.groups.size() >= host::kMostGroupClasses) return warn(pod, "too many pods have classes");
-    if (!pod.group.empty()) wanted_.groups[pod.group] = class_of(leaf);
+    if (!pod.group.empty() && pod.group.find("..") == std::string::npos)
+      wanted_.groups[pod.group] = class_of(leaf);
     if (!pod.object->spec.host_network) add_addresses(pod, tier->priority, class_of(leaf));
   }
 
