@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -149,6 +150,18 @@ def protection():
     return picture(left + wide + 240, top + high + 56, "p99 of a service against batch work that is done, by means of protection", body)
 
 
+# Batch work that no node has room for now.
+POD = """apiVersion: v1
+kind: Pod
+metadata: {name: crunch, labels: {koordinator.sh/qosClass: BE}}
+spec:
+  schedulerName: koord-scheduler
+  priorityClassName: koord-batch
+  containers:
+  - name: main
+    image: none
+    resources: {requests: {kubernetes.io/batch-cpu: "12000", kubernetes.io/batch-memory: 4Gi}}
+"""
 DRAWN = {"day.svg": day, "top.svg": lambda: terminal("top"), "explain.svg": lambda: terminal("explain"), "protection.svg": protection}
 
 
@@ -175,12 +188,10 @@ def record():
                 told = True
                 table = re.sub(r"https://\S+", "https://127.0.0.1:6443", asked(kubeconfig, "top", "--cluster", "--once", "--rows=6"))
                 write("top.txt", "$ koord top --cluster --once --rows=6\n" + table + "\n")
-                too_large = os.path.join(HERE, "..", "howto", "too-large.yaml")
-                with open(too_large, "w", encoding="utf-8") as file:
-                    file.write("apiVersion: v1\nkind: Pod\nmetadata: {name: too-large}\nspec:\n  schedulerName: koord-scheduler\n  containers:\n"
-                               "  - {name: main, image: none, resources: {requests: {cpu: \"12\", memory: 1Gi}}}\n")
-                write("explain.txt", "$ koord explain -f pod.yaml -q\n" + asked(kubeconfig, "explain", "-q", "-f", too_large) + "\n")
-                os.remove(too_large)
+                with tempfile.NamedTemporaryFile("w", suffix=".yaml") as pod:
+                    pod.write(POD)
+                    pod.flush()
+                    write("explain.txt", "$ koord explain -q -f pod.yaml\n" + asked(kubeconfig, "explain", "-q", "-f", pod.name) + "\n")
             if time.monotonic() - begun > DAY_SECONDS - 2:
                 demo.send_signal(signal.SIGINT)
     demo.wait(60)
