@@ -103,6 +103,9 @@ NODE = [
         ("Collectors that do not work", "short", [("koordlet_collector_available{JOB} == 0", "{{node}} {{collector}}")], LINES, "On this kernel; the log says why."),
         ("Ticks late", "s", percentiles("koordlet_tick_lateness_seconds", "node", (0.99,)), LINES, ""),
         ("Devices", "short", [("sum(koordlet_devices{JOB}) by (type, healthy)", "{{type}} healthy: {{healthy}}")], LINES, "Gate Accelerators."),
+        ("GPUs: cores", "percent", [("koordlet_node_gpu_core_usage{JOB}", "{{node}} {{gpu_minor}}")], LINES, "Gate Accelerators: what all processes use together."),
+        ("GPUs: memory", "percent", [("100 * koordlet_node_gpu_memory_usage{JOB} / koordlet_node_gpu_memory_total{JOB}", "{{node}} {{gpu_minor}}")], LINES, "Gate Accelerators."),
+        ("Parts of GPUs: memory", "percent", [("100 * hami_vgpu_memory_used_bytes{JOB} / (hami_vgpu_memory_limit_bytes{JOB} > 0)", "{{namespace}}/{{pod}} {{container}} {{vdevice_index}}")], LINES, "Gate HamiCoreVGPUMonitor: of what HAMi-core lets a container have."),
     ]),
     process("koordlet"),
 ]

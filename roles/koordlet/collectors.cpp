@@ -6,6 +6,7 @@ namespace koord::koordlet {
 extern const CollectorEntry kBestEffort;
 extern const CollectorEntry kColdPages;
 extern const CollectorEntry kCpi;
+extern const CollectorEntry kGpu;
 extern const CollectorEntry kGroups;
 extern const CollectorEntry kInterference;
 extern const CollectorEntry kNode;
@@ -16,12 +17,14 @@ extern const CollectorEntry kStalls;
 extern const CollectorEntry kStorage;
 extern const CollectorEntry kSystem;
 extern const CollectorEntry kTracer;
+extern const CollectorEntry kVgpu;
 extern const CollectorEntry kWaitBlame;
 
 CollectorTable collector_table() {
   static constexpr const CollectorEntry* kTable[] = {
       &kNode, &kGroups, &kBestEffort, &kSystem,    &kPressure, &kColdPages, &kResctrlCollector,
       &kCpi,  &kTracer, &kRunQueue,   &kWaitBlame, &kStalls,   &kStorage,   &kInterference,
+      &kGpu,  &kVgpu,
   };
   return kTable;
 }

@@ -22,6 +22,10 @@ struct GpuCard {
   std::string model;         // "NVIDIA A100-SXM4-80GB"
   std::uint64_t memory = 0;  // bytes
   bool mig = false;          // it is cut into instances
+  std::uint64_t used = 0;    // bytes, by whomever
+  /// Percent of its time: that in which it computed, and that in which its memory was read or written. 0
+  /// where the driver does not say.
+  unsigned cores = 0, memory_controller = 0;
 };
 /// Something that the driver noticed since the last answer.
 struct GpuFault {
@@ -32,7 +36,7 @@ struct GpuFault {
 struct GpuProcess {
   unsigned index = 0;        // of the card
   pid_t pid = 0;             // as the host's processes are numbered
-  unsigned cores = 0;        // percent of the card's
+  unsigned cores = 0;        // percent of the card's, of late; 0 for one that did nothing
   std::uint64_t memory = 0;  // bytes
 };
 
@@ -42,10 +46,12 @@ struct GpuAnswer {
   std::vector<GpuFault> faults;
   std::vector<GpuProcess> processes;
   std::vector<std::string> bad;  // "GPU 3: GPU is lost": cards that did not answer
+  /// What the helper has cost since its start, and the most memory that it had. 0: not said.
+  std::uint64_t cpu_us = 0, memory_kib = 0;
 };
 
 /// The lines of the helper's answer, the last one "end". Code::unavailable: the driver says why it cannot be
-/// asked. Code::invalid: it makes no sense.
+/// asked. Code::not_found: its library is not there. Code::invalid: it makes no sense.
 Result<GpuAnswer> parse_gpu_answer(std::string_view text);
 
 /// Not thread-safe; its functions block.
@@ -67,8 +73,8 @@ class NvmlProcess {
 
   /// What the driver says now. The helper is started where it does not run; it goes on running. One that does
   /// not answer in time, prints more than a megabyte or nonsense is killed. After three failures in a row it
-  /// is left alone for a while, longer each time: Code::unavailable, as where there is no driver or no
-  /// loader (Code::not_found).
+  /// is left alone for a while, longer each time: Code::unavailable, or Code::not_found where there is no
+  /// library or no loader.
   Result<GpuAnswer> ask();
   /// 0: it does not run.
   pid_t pid() const;

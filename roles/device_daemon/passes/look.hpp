@@ -9,7 +9,7 @@
 #include "koord/async/task.hpp"
 #include "koord/base/log.hpp"
 #include "koord/base/metrics.hpp"
-#include "machine/programs.hpp"
+#include "koord/host/programs.hpp"
 #include "options/settings.hpp"
 #include "passes/ledger.hpp"
 
@@ -43,7 +43,7 @@ class Looker {
 
   Parts parts_;
   Ledger ledger_;
-  std::unique_ptr<HostPrograms> programs_;
+  std::unique_ptr<host::HostPrograms> programs_;
   metrics::Family<metrics::Gauge> found_;
   metrics::Family<metrics::Counter> failures_;
   metrics::Gauge duration_, last_;

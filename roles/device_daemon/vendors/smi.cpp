@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "koord/base/file.hpp"
 #include "koord/base/text.hpp"
+#include "koord/host/nvidia/nvidia_smi.hpp"
 #include "vendors/output.hpp"
 #include "vendors/vendor.hpp"
 
@@ -14,25 +14,12 @@ namespace {
 
 struct Smi {
   std::string_view program, vendor;
-  std::string_view minors;  // below the host's root, by bus; empty: a card's index is its minor
+  bool has_minors;  // the driver says them; else a card's index is its minor
 };
-constexpr Smi kNvidiaSmi{"nvidia-smi", api::kVendorNvidia, "/proc/driver/nvidia/gpus"},
-    kIxSmi{"ixsmi", api::kVendorIluvatar, ""};
+constexpr Smi kNvidiaSmi{"nvidia-smi", api::kVendorNvidia, true},
+    kIxSmi{"ixsmi", api::kVendorIluvatar, false};
 
 constexpr std::string_view kQuery = "--query-gpu=index,uuid,gpu_name,memory.total,pci.bus_id";
-
-std::vector<std::string_view> columns_of(std::string_view line) {
-  std::vector<std::string_view> columns;
-  for (;;) {
-    const std::size_t comma = std::min(line.find(','), line.size());
-    std::string_view column = line.substr(0, comma);
-    while (column.starts_with(' ')) column.remove_prefix(1);
-    while (column.ends_with(' ') || column.ends_with('\r')) column.remove_suffix(1);
-    columns.push_back(column);
-    if (comma == line.size()) return columns;
-    line.remove_prefix(comma + 1);
-  }
-}
 
 /// "81920 MiB", or without the unit.
 std::optional<std::int64_t> read_memory(std::string_view text) {
@@ -41,18 +28,14 @@ std::optional<std::int64_t> read_memory(std::string_view text) {
   return positive_number(fields.front());
 }
 
-/// N of /dev/nvidiaN, which need not be the index: from the driver's file of that bus.
 std::optional<std::int64_t> minor_of(const Machine& machine, const Smi& smi, const std::string& bus) {
-  if (smi.minors.empty()) return std::nullopt;
-  const auto text = read_file(fmt::format("{}{}/{}/information", machine.host_root, smi.minors, bus), 4096);
-  if (!text) return std::nullopt;
-  const auto minor = value_of(*text, "Device Minor");
-  return minor ? whole_number(*minor) : std::nullopt;
+  if (!smi.has_minors) return std::nullopt;
+  return host::nvidia_minor(machine.host_root, bus);
 }
 
 Result<api::XpuDevice> read_card(const Machine& machine, const Smi& smi, std::string_view line) {
   constexpr std::size_t kColumns = 5;
-  const auto columns = columns_of(line);
+  const auto columns = host::csv_columns(line);
   if (columns.size() != kColumns || !whole_number(columns[0]) || columns[1].empty())
     return unreadable(smi.program, "not an index, a UUID, a name, memory and a bus", line);
   const auto memory = read_memory(columns[3]);

@@ -10,9 +10,12 @@
 #include "koord/async/task.hpp"
 #include "koord/base/result.hpp"
 #include "koord/host/pci.hpp"
-#include "machine/programs.hpp"
+#include "koord/host/programs.hpp"
 
 namespace koord::device_daemon {
+
+using host::HostPrograms;
+using host::Programs;
 
 /// What vendors look at.
 struct Machine {

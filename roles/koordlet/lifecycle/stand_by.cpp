@@ -203,7 +203,8 @@ Error cannot_ask(std::string_view what, const std::string& holder, const std::st
                   what, why.message(), holder, lock));
 }
 
-Result<HostLock> take_from_agent(const std::string& lock, const Asking& asking, Clock& clock, Logger& log) {
+Result<HostLock> take_from_agent(const std::string& lock, const CleanupAsking& asking, Clock& clock,
+                                 Logger& log) {
   const std::string path = stand_down_path(lock), holder = HostLock::holder(lock),
                     me = fmt::format("{}{}", lock_holder(asking.node, ""), kCleansUp);
   const StandDown said{

@@ -39,11 +39,12 @@ Task<Result<std::string>> asked_to_end(Clock& clock, std::string lock, std::stri
 /// was changed: Code::timeout, which says who it is. An agent of a pod that does not run just now is told,
 /// too: its container may be started again at any time. Code::already_exists: another cleanup runs, or the
 /// agent cannot be asked or told (the disk is full).
-struct Asking {
+struct CleanupAsking {
   std::string node, pod, boot_id;  // of who asks
   nanoseconds patience;
 };
-Result<HostLock> take_from_agent(const std::string& lock, const Asking& asking, Clock& clock, Logger& log);
+Result<HostLock> take_from_agent(const std::string& lock, const CleanupAsking& asking, Clock& clock,
+                                 Logger& log);
 
 /// Notes beside a lock that is held that what the agent had held back is set free, if one was asked to end.
 Result<> note_done(const std::string& lock, const std::string& boot_id);

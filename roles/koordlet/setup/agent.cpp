@@ -23,6 +23,7 @@
 #include "setup/state_dirs.hpp"
 #include "transports/hook_server/registration.hpp"
 
+#include "framework/tick/gpu_use.hpp"
 #include "framework/tick/interference.hpp"
 
 namespace koord::koordlet {
@@ -151,10 +152,13 @@ Result<> Agent::set_up() {
   sampling.tracer_limit = limit;
   sampling.page_cache = flags.get_bool("enable-pagecache-collector");
   sampling.resctrl_interval = flags.get_duration("resctrl-collector-interval");
+  sampling.hami_library = flags.get("hami-core-library-directory-path");
   sampling.resctrl = flags.get_bool("enable-resctrl-collector");
-  sampler_ = std::make_unique<Sampler>(sampling, parts_.collectors, parts_.cgroups, parts_.place.root,
-                                       series_, context_.metrics, log_, std::move(parts_.counters),
-                                       CollectorLoop{&tasks_, &context_.clock});
+  if (!flags.get_bool("cleanup")) gpus_ = make_gpu_driver(context_, parts_.place);
+  if (gpus_) smi_ = make_smi_watch(context_, log_, parts_.place, gpus_);
+  sampler_ = std::make_unique<Sampler>(
+      sampling, parts_.collectors, parts_.cgroups, parts_.place.root, series_, context_.metrics, log_,
+      std::move(parts_.counters), CollectorLoop{&tasks_, &context_.clock, &context_.workers, gpus_.get()});
 
   resource_gauges_.emplace(context_.metrics, external_, context_.clock.now());
   hub_.listen([this](const std::shared_ptr<const Inventory>& now) {
@@ -371,7 +375,7 @@ Result<> Agent::set_up_kubernetes() {
     terway_ = std::make_unique<terway_qos::TerwayFiles>(
         terway_qos::TerwayFiles::Parts{context_.clock, log_, context_.workers, hub_},
         terway_qos::folder_of(parts_.place.root), terway_mark());
-  devices_ = Devices::make(context_, log_, *parts_.client, parts_.place, boot_file(kGpuFaults));
+  devices_ = Devices::make(context_, log_, *parts_.client, parts_.place, gpus_, boot_file(kGpuFaults));
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};
   KOORD_TRY(prediction, read_prediction(context_.flags));
   predictor_.emplace(Predictor::Parts{context_.clock, log_, context_.workers, series_}, prediction,
@@ -381,7 +385,8 @@ Result<> Agent::set_up_kubernetes() {
       Reporter::Parts{context_.clock, log_, context_.metrics, external_, *parts_.client, context_.informers,
                       hub_, series_, *predictor_, [this] { return observer_->last_tick(); },
                       [this] { return states_->pods_listed(); },
-                      [this] { return sampler_->view().find<Interference>(); }},
+                      [this] { return sampler_->view().find<Interference>(); },
+                      [this] { return sampler_->view().find<GpuUse>(); }},
       parts_.place.node_name, context_.gates.enabled("NodeMetricPromMetrics"));
   return {};
 }
@@ -441,6 +446,7 @@ Task<Result<>> Agent::run() {
   if (claims_) tasks_.spawn("claims", claims_->run());
   if (terway_) tasks_.spawn("Terway's files", terway_->run());
   if (tc_network_) tasks_.spawn("network", tc_network_->run());
+  if (smi_) tasks_.spawn("nvidia-smi", smi_->run());
   if (devices_)
     tasks_.spawn("devices", devices_->watch.run(context_.workers, context_.clock, devices_->interval));
   if (devices_ && devices_->reporter) tasks_.spawn("device report", devices_->reporter->run());

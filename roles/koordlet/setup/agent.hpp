@@ -108,6 +108,8 @@ class Agent final : public runtime::Role {
   std::optional<ResctrlGroups> resctrl_groups_;
   std::unique_ptr<QosManager> qos_;
   TickSchedule schedule_;
+  std::shared_ptr<GpuDriver> gpus_;  // null: nobody asks NVIDIA's driver
+  std::unique_ptr<SmiWatch> smi_;    // in its place
   std::unique_ptr<Sampler> sampler_;
   std::optional<Observer> observer_;
   std::optional<Health> health_;  // not while it cleans up

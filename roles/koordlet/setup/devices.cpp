@@ -17,24 +17,48 @@ namespace koord::koordlet {
 namespace {
 
 constexpr nanoseconds kShortest = std::chrono::milliseconds(100), kUsual = std::chrono::seconds(3);
+constexpr nanoseconds kSmiLimit = std::chrono::seconds(10);
+
+/// As the driver's helper and nvidia-smi see the host.
+std::string host_root(const Place& place) {
+  return place.in_pod ? fmt::format("{}1/root", place.root.proc) : std::string();
+}
+
+bool wants_devices(const FeatureGates& gates) {
+  return gates.enabled("Accelerators") || gates.enabled("GPUEnvInject") || gates.enabled("RDMADeviceInject");
+}
 
 }  // namespace
 
+std::shared_ptr<GpuDriver> make_gpu_driver(runtime::RoleContext& context, const Place& place) {
+  if (!wants_devices(context.gates) || context.flags.get_bool("xpu-enforce-collect-from-device-infos"))
+    return nullptr;
+  GpuDriver::Options options;
+  options.helper.root = host_root(place);
+  return std::make_shared<GpuDriver>(context.clock, place.root, std::move(options), context.metrics);
+}
+
+std::unique_ptr<SmiWatch> make_smi_watch(runtime::RoleContext& context, const Logger& log, const Place& place,
+                                         std::shared_ptr<GpuDriver> driver) {
+  const std::string root = host_root(place);
+  return std::make_unique<SmiWatch>(std::move(driver),
+                                    std::make_unique<host::HostPrograms>(context.clock, root, kSmiLimit),
+                                    root, context.clock, log);
+}
+
 std::unique_ptr<Devices> Devices::make(runtime::RoleContext& context, Logger& log, kube::Client& client,
-                                       const Place& place, BootFile::Place faults) {
+                                       const Place& place, std::shared_ptr<GpuDriver> driver,
+                                       BootFile::Place faults) {
   const FeatureGates& gates = context.gates;
+  if (!wants_devices(gates)) return nullptr;
   const bool report = gates.enabled("Accelerators");
-  if (!report && !gates.enabled("GPUEnvInject") && !gates.enabled("RDMADeviceInject")) return nullptr;
   DeviceWatch::Sources sources;
   // Shared, for a std::function copies what it holds; one that is cancelled is waited for (offload).
   const auto files =
       std::make_shared<XpuFiles>(context.flags.get("xpu-device-infos-dir"), context.clock.mono());
   sources.files = [files, &clock = context.clock] { return files->read(clock.mono()); };
-  if (!context.flags.get_bool("xpu-enforce-collect-from-device-infos")) {
-    host::NvmlProcess::Options asking;
-    if (place.in_pod) asking.root = fmt::format("{}1/root", place.root.proc);
-    const auto cards =
-        std::make_shared<NvidiaCards>(context.clock, place.root, std::move(asking), std::move(faults));
+  if (driver != nullptr) {
+    const auto cards = std::make_shared<NvidiaCards>(std::move(driver), place.root, std::move(faults));
     sources.gpus = [cards] { return cards->read(); };
   }
   if (gates.enabled("RDMADevices") || gates.enabled("RDMADeviceInject"))

@@ -69,7 +69,10 @@ constexpr std::array kGates = {
     gate_off("HugePageReport", "Report each memory node's huge pages in the NodeResourceTopology."),
     gate_off("PodResourcesProxy",
              "Serve the kubelet's pod resources with the devices that the scheduler gave out."),
-    gate_off("HamiCoreVGPUMonitor"),
+    gate_off(
+        "HamiCoreVGPUMonitor",
+        "Have HAMi-core keep what containers use of their parts of GPUs where it can be read, and show it "
+        "(with GPUEnvInject)."),
     gate_off("PerCPUMetric", "Show which CPUs are in the shared pools, one by one."),
     gate_off("NodeMetricPromMetrics", "Show what NodeMetric reports as metrics, too."),
     gate_off("GPUEnvInject", "Show containers the GPUs that the scheduler gave to their pod, and no others."),

@@ -6,6 +6,7 @@
 #include "framework/action/actions.hpp"
 #include "framework/action/process_kind.hpp"
 #include "framework/devices/device_watch.hpp"
+#include "framework/devices/gpu_driver.hpp"
 #include "framework/executor/executor.hpp"
 #include "framework/hooks/desk.hpp"
 #include "framework/hooks/reconciler.hpp"
@@ -44,6 +45,7 @@ std::vector<metrics::Table> metric_tables(StrategyTable strategies, CollectorTab
                                      kGateMetrics,
                                      Desk::kMetrics,
                                      DeviceWatch::kMetrics,
+                                     GpuDriver::kMetrics,
                                      HookServer::kMetrics,
                                      ContainerRuntime::kMetrics,
                                      PodResources::kMetrics,

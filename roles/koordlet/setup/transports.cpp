@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "framework/devices/vgpu_folders.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/host/cgroup_knobs.hpp"
 #include "koord/kube/event_recorder.hpp"
@@ -86,6 +87,12 @@ Result<TransportSettings> transport_settings(const runtime::FlagValues& flags, c
   settings.pod_resources.socket = fmt::format("{}/kubelet.sock", flags.get("pod-resources-proxy-path"));
   settings.pod_resources.kubelet = fmt::format("{}pod-resources/kubelet.sock", place.root.var_lib_kubelet);
   settings.runtime = {.endpoint = flags.get("containerd-endpoint"), .var_run = place.root.var_run};
+  if (const std::string& library = flags.get("hami-core-library-directory-path"); !vgpu_home(library).empty())
+    settings.prepare = [folders = VgpuFolders(place.root, library)](const RuntimeMount& mount) -> Result<> {
+      const std::string all = fmt::format("{}/", folders.folder());
+      return mount.source.starts_with(all) ? folders.make(std::string_view(mount.source).substr(all.size()))
+                                           : Result<>();
+    };
   KOORD_TRY(nri, nri_settings(flags, place));
   settings.nri = std::move(nri);
   return settings;
@@ -119,6 +126,7 @@ Result<std::unique_ptr<Transports>> Transports::make(const Parts& parts, Transpo
        .devices = parts.devices,
        .tell = [&recorder = parts.recorder](const RuntimeSandbox& pod,
                                             const std::string& why) { tell_pod(recorder, pod, why); },
+       .prepare = made->settings_.prepare,
        .bears = [transports = made.get()] { transports->bears_.set(); },
        .clock = context.clock,
        .log = context.log,

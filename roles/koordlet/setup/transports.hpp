@@ -30,6 +30,7 @@ struct TransportSettings {
   HookServer::Options hook_server;  // its socket is empty: there is none
   ContainerRuntime::Options runtime;
   PodResources::Options pod_resources;
+  std::function<Result<>(const RuntimeMount&)> prepare = {};  // of the desk
   std::optional<nri::Settings> nri;
 };
 /// Code::invalid names the flag and what it may be.

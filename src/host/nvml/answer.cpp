@@ -43,6 +43,14 @@ bool read_process(std::string_view line, GpuProcess& process) {
          next_number(line, process.cores) && next_number(line, process.memory);
 }
 
+bool read_usage(std::string_view line, GpuAnswer& answer) {
+  unsigned index = 0;
+  if (!next_number(line, index) || answer.cards.empty() || answer.cards.back().index != index) return false;
+  GpuCard& card = answer.cards.back();
+  return next_number(line, card.used) && next_number(line, card.cores) &&
+         next_number(line, card.memory_controller);
+}
+
 }  // namespace
 
 Result<GpuAnswer> parse_gpu_answer(std::string_view text) {
@@ -54,6 +62,7 @@ Result<GpuAnswer> parse_gpu_answer(std::string_view text) {
       return Error(Code::invalid, fmt::format("NVML's helper: \"{}\" makes no sense", whole.substr(0, 200)));
     };
     if (what == "end") return answer;
+    if (what == "absent") return Error(Code::not_found, std::string(line));
     if (what == "error") return Error(Code::unavailable, std::string(line));
     if (what == "driver") {
       answer.driver = line;
@@ -66,8 +75,12 @@ Result<GpuAnswer> parse_gpu_answer(std::string_view text) {
       GpuFault& fault = answer.faults.emplace_back();
       fault.bus_id = parse_bus_id(next_part(line)).value_or(std::string());
       if (what == "xid" && !next_number(line, fault.xid)) return nonsense();
+    } else if (what == "usage") {
+      if (!read_usage(line, answer)) return nonsense();
     } else if (what == "process") {
       if (!read_process(line, answer.processes.emplace_back())) return nonsense();
+    } else if (what == "cost") {
+      if (!next_number(line, answer.cpu_us) || !next_number(line, answer.memory_kib)) return nonsense();
     } else {
       return nonsense();
     }

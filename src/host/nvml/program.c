@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -48,13 +50,18 @@ typedef struct {
   unsigned cores, memory, encoder, decoder;
 } Sample;
 typedef struct {
+  unsigned cores, memory;
+} Rates;
+typedef struct {
   Device device;
   unsigned long long type, data;
   unsigned instance, compute_instance;
 } Event;
 
-enum { kOk = 0, kNotSupported = 3, kNotFound = 6, kTooSmall = 7, kMostCards = 256, kMostProcesses = 1024 };
+enum { kOk = 0, kNotSupported = 3, kNotFound = 6, kTooSmall = 7, kMostCards = 256, kMostProcesses = 1024, kMostOfAll = 8192 };
 static const unsigned long long kXid = 8, kUnknown = ~0ULL;
+/* The driver has no sample of a process that does nothing: what it did longer ago than this it does not do any more. */
+static const unsigned long long kWindow = 3000000; /* microseconds */
 
 static struct {
   int (*init)(void);
@@ -70,6 +77,7 @@ static struct {
   int (*processes)(Device, unsigned*, Process*);
   int (*old_processes)(Device, unsigned*, OldProcess*);
   int (*samples)(Device, Sample*, unsigned*, unsigned long long);
+  int (*rates)(Device, Rates*);
   int (*new_events)(void**);
   int (*watch)(Device, unsigned long long, void*);
   int (*next_event)(void*, Event*, unsigned);
@@ -95,6 +103,7 @@ static const struct {
     {(void**)&nvml.processes, "nvmlDeviceGetComputeRunningProcesses_v2", 0},
     {(void**)&nvml.old_processes, "nvmlDeviceGetComputeRunningProcesses", 0},
     {(void**)&nvml.samples, "nvmlDeviceGetProcessUtilization", 0},
+    {(void**)&nvml.rates, "nvmlDeviceGetUtilizationRates", 0},
     {(void**)&nvml.new_events, "nvmlEventSetCreate", 0},
     {(void**)&nvml.watch, "nvmlDeviceRegisterEvents", 0},
     {(void**)&nvml.next_event, "nvmlEventSetWait_v2", 0},
@@ -110,28 +119,33 @@ static const char* const kLibraries[] = {"libnvidia-ml.so.1",
 
 static char out[1 << 18];
 static size_t used;
+static int reader_gone;
 
+static int flush(void) {
+  for (size_t done = 0; done < used;) {
+    const ssize_t size = write(1, out + done, used - done);
+    if (size <= 0) {
+      reader_gone = 1;
+      break;
+    }
+    done += (size_t)size;
+  }
+  used = 0;
+  return !reader_gone;
+}
 static void say(const char* form, ...) {
   va_list arguments;
   va_start(arguments, form);
   const int size = vsnprintf(out + used, sizeof out - used, form, arguments);
   va_end(arguments);
   if (size > 0 && (size_t)size < sizeof out - used) used += (size_t)size;
+  if (used > sizeof out / 2) (void)flush();
 }
 /* A tab and a line feed are what parts and lines end with. */
 static const char* clean(char* text) {
   for (char* at = text; *at != 0; ++at)
     if (*at == '\t' || *at == '\n' || *at == '\r') *at = ' ';
   return text;
-}
-static int flush(void) {
-  for (size_t done = 0; done < used;) {
-    const ssize_t size = write(1, out + done, used - done);
-    if (size <= 0) return 0;
-    done += (size_t)size;
-  }
-  used = 0;
-  return 1;
 }
 
 static void* events;
@@ -140,6 +154,12 @@ static struct {
   Device device;
   char bus_id[32];
 } seen[kMostCards]; /* whose events are watched: a card that is lost does not say any more where it is */
+
+static unsigned long long microseconds(struct timeval time) {
+  return (unsigned long long)time.tv_sec * 1000000 + (unsigned long long)time.tv_usec;
+}
+
+static unsigned told; /* processes of this answer */
 
 static void report_processes(unsigned index, Device device) {
   static Process processes[kMostProcesses];
@@ -153,8 +173,10 @@ static void report_processes(unsigned index, Device device) {
     for (unsigned i = 0; i < count && i < kMostProcesses; ++i)
       processes[i] = (Process){old[i].pid, old[i].memory, 0, 0};
   }
-  if (nvml.samples == 0 || nvml.samples(device, samples, &sampled, 0) != kOk) sampled = 0;
-  for (unsigned i = 0; i < count && i < kMostProcesses; ++i) {
+  struct timeval now;
+  gettimeofday(&now, 0);
+  if (nvml.samples == 0 || nvml.samples(device, samples, &sampled, microseconds(now) - kWindow) != kOk) sampled = 0;
+  for (unsigned i = 0; i < count && i < kMostProcesses && told < kMostOfAll; ++i, ++told) {
     unsigned cores = 0;
     unsigned long long newest = 0;
     for (unsigned j = 0; j < sampled && j < kMostProcesses; ++j)
@@ -194,6 +216,9 @@ static void report_card(unsigned index) {
     snprintf(seen[index].bus_id, sizeof seen[index].bus_id, "%s", pci.bus_id);
     if (failed == kNotSupported) say("unwatched\t%s\n", pci.bus_id);
   }
+  Rates rates = {0, 0};
+  if (nvml.rates == 0 || nvml.rates(device, &rates) != kOk) rates = (Rates){0, 0};
+  say("usage\t%u\t%llu\t%u\t%u\n", index, memory.used, rates.cores, rates.memory);
   report_processes(index, device);
 }
 
@@ -212,6 +237,13 @@ static void report_events(void) {
   }
 }
 
+/* What the asking has cost so far: CPU in microseconds, and the most memory in KiB. */
+static void report_cost(void) {
+  struct rusage cost;
+  if (getrusage(RUSAGE_SELF, &cost) != 0) return;
+  say("cost\t%llu\t%ld\n", microseconds(cost.ru_utime) + microseconds(cost.ru_stime), cost.ru_maxrss);
+}
+
 static void report(void) {
   char driver[96] = "";
   unsigned count = 0;
@@ -221,9 +253,11 @@ static void report(void) {
     say("error\t%s\n", nvml.error(failed));
     return;
   }
+  told = 0;
   say("driver\t%s\n", clean(driver));
   for (unsigned i = 0; i < count && i < kMostCards; ++i) report_card(i);
   report_events();
+  report_cost();
 }
 
 static int load(const char* named) {
@@ -234,7 +268,7 @@ static int load(const char* named) {
     for (size_t i = 0; i < sizeof kLibraries / sizeof *kLibraries && library == 0; ++i)
       library = dlopen(kLibraries[i], RTLD_NOW);
   if (library == 0) {
-    say("error\tthe driver's library libnvidia-ml.so.1 is not there\n");
+    say("absent\tthe driver's library libnvidia-ml.so.1 is not there\n");
     return 0;
   }
   for (size_t i = 0; i < sizeof kFunctions / sizeof *kFunctions; ++i) {

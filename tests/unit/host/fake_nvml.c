@@ -1,11 +1,13 @@
 /* A driver's library of tests: what it says stands in the file that /proc/self/environ cannot tell (its
  * environment is empty), so beside the library itself: LIBRARY.say. One line a card: "MINOR UUID BUS MEMORY MIG
- * NAME", or "lost"; "hang", "crash", "xid BUS CODE" and "lostxid INDEX CODE" (of a card that does not answer) are what they say. */
+ * NAME", or "lost"; "process CARD PID CORES BYTES AGE" is one of a card's, whose sample is AGE seconds old, where there is
+ * any such line (else the helper itself is); "usage CARD BYTES CORES MEMORY" is what a card says; "hang", "crash", "xid BUS CODE" and "lostxid INDEX CODE" (of a card that does not answer) are what they say. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define MOST 300
@@ -15,13 +17,21 @@ static char xid_bus[64];
 static unsigned long long xid_code;
 static unsigned xid_index; /* 0: by xid_bus */
 
+static struct {
+  unsigned card, pid, cores, age;
+  unsigned long long memory;
+} processes[MOST];
+static unsigned scripted;
+static unsigned long long usages[MOST][3];
+
 static void read_script(void) {
   Dl_info self;
   char path[512];
   dladdr((void*)&read_script, &self);
   snprintf(path, sizeof path, "%s.say", self.dli_fname);
   FILE* file = fopen(path, "r");
-  cards = 0;
+  cards = scripted = 0;
+  memset(usages, 0, sizeof usages);
   xid_code = xid_index = 0;
   char line[256];
   while (file != 0 && cards < MOST && fgets(line, sizeof line, file) != 0) {
@@ -30,6 +40,17 @@ static void read_script(void) {
     if (strcmp(line, "crash") == 0) abort();
     if (sscanf(line, "lostxid %u %llu", &xid_index, &xid_code) == 2) {
       ++xid_index;
+      continue;
+    }
+    unsigned card = 0;
+    unsigned long long usage[3];
+    if (sscanf(line, "usage %u %llu %llu %llu", &card, &usage[0], &usage[1], &usage[2]) == 4) {
+      memcpy(usages[card % MOST], usage, sizeof usage);
+      continue;
+    }
+    if (sscanf(line, "process %u %u %u %llu %u", &processes[scripted].card, &processes[scripted].pid,
+               &processes[scripted].cores, &processes[scripted].memory, &processes[scripted].age) == 5) {
+      scripted += scripted + 1 < MOST;
       continue;
     }
     if (sscanf(line, "xid %63s %llu", xid_bus, &xid_code) == 2) continue;
@@ -73,7 +94,13 @@ int nvmlDeviceGetMinorNumber(void* device, unsigned* minor) {
 int nvmlDeviceGetName(void* device, char* out, unsigned size) { return part(device, 5, out, size); }
 int nvmlDeviceGetMemoryInfo(void* device, unsigned long long* memory) {
   memory[0] = number_of(device, 3);
-  memory[1] = memory[2] = 0;
+  memory[2] = usages[(size_t)device - 1][0];
+  memory[1] = memory[0] - memory[2];
+  return 0;
+}
+int nvmlDeviceGetUtilizationRates(void* device, unsigned* rates) {
+  rates[0] = (unsigned)usages[(size_t)device - 1][1];
+  rates[1] = (unsigned)usages[(size_t)device - 1][2];
   return 0;
 }
 struct Pci {
@@ -93,12 +120,21 @@ int nvmlDeviceGetMigMode(void* device, unsigned* now, unsigned* later) {
   *now = *later = (unsigned)number_of(device, 4);
   return 0;
 }
-int nvmlDeviceGetComputeRunningProcesses(void* device, unsigned* count, void* processes) {
-  (void)device;
+int nvmlDeviceGetComputeRunningProcesses(void* device, unsigned* count, void* where) {
   struct {
     unsigned pid;
     unsigned long long memory;
-  }* to = processes;
+  }* to = where;
+  unsigned found = 0;
+  for (unsigned i = 0; i < scripted && found < *count; ++i) {
+    if (processes[i].card != (size_t)device - 1) continue;
+    to[found].pid = processes[i].pid;
+    to[found++].memory = processes[i].memory;
+  }
+  if (scripted != 0) {
+    *count = found;
+    return 0;
+  }
   to[0].pid = (unsigned)getpid();
   to[0].memory = 1048576;
   *count = 1;
@@ -110,7 +146,19 @@ struct Sample {
   unsigned values[4];
 };
 int nvmlDeviceGetProcessUtilization(void* device, struct Sample* samples, unsigned* count, unsigned long long since) {
-  (void)device, (void)since;
+  struct timeval now;
+  gettimeofday(&now, 0);
+  const unsigned long long us = (unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_usec;
+  unsigned found = 0;
+  for (unsigned i = 0; i < scripted && found < *count; ++i) {
+    const unsigned long long at = us - processes[i].age * 1000000ULL;
+    if (processes[i].card != (size_t)device - 1 || at <= since) continue;
+    samples[found++] = (struct Sample){processes[i].pid, at, {processes[i].cores, 0, 0, 0}};
+  }
+  if (scripted != 0) {
+    *count = found;
+    return found != 0 ? 0 : 6; /* NOT_FOUND: nobody did anything */
+  }
   samples[0] = (struct Sample){(unsigned)getpid(), 7, {30, 0, 0, 0}};
   samples[1] = (struct Sample){(unsigned)getpid(), 9, {40, 0, 0, 0}};
   *count = 2;

@@ -28,7 +28,7 @@ TEST_CASE("Answers are read, or make no sense", "[nvml]") {
       "driver\t535.104.05\ncard\t0\t3\tGPU-a\t00000000:3B:00.0\t8000\t0\tTesla T4\nbad\t1\tGPU is lost\n"
       "card\t2\t5\tGPU-c\t00000000:5E:00.0\t8000\t1\tNVIDIA "
       "A100\nxid\t00000000:3B:00.0\t79\nunwatched\t00000000:5E:00.0\n"
-      "process\t0\t4711\t35\t1024\nend\n");
+      "usage\t2\t77\t50\t20\nprocess\t0\t4711\t35\t1024\ncost\t1500\t6000\nend\n");
   REQUIRE(whole.has_value());
   CHECK(whole->driver == "535.104.05");
   REQUIRE(whole->cards.size() == 2);
@@ -42,12 +42,18 @@ TEST_CASE("Answers are read, or make no sense", "[nvml]") {
   CHECK(whole->faults[1].xid == 0);
   REQUIRE(whole->processes.size() == 1);
   CHECK(whole->processes[0].cores == 35);
+  CHECK(whole->cards[1].used == 77);
+  CHECK(whole->cards[1].cores == 50);
+  CHECK(whole->cards[1].memory_controller == 20);
+  CHECK(whole->cpu_us == 1500);
+  CHECK(whole->memory_kib == 6000);
   CHECK(parse_gpu_answer("error\tDriver Not Loaded\nend\n").error().message() == "Driver Not Loaded");
   for (const std::string_view text :
        {"", "driver\t1\n", "card\t0\nend\n", "card\tx\t0\tGPU\t00000000:3B:00.0\t1\t0\tT4\nend\n",
         "card\t0\t0\tGPU\tnowhere\t1\t0\tT4\nend\n", "card\t0\t0\t\t00000000:3B:00.0\t1\t0\tT4\nend\n",
         "card\t0\t0\tGPU\t00000000:3B:00.0\t18446744073709551615\t0\tT4\nend\n", "process\t0\t0\t1\t1\nend\n",
-        "xid\t00000000:3B:00.0\tmany\nend\n", "what\nend\n"}) {
+        "xid\t00000000:3B:00.0\tmany\nend\n", "usage\t0\t1\t2\t3\nend\n", "cost\t1\n", "cost\t-1\t1\nend\n",
+        "what\nend\n"}) {
     INFO(text);
     REQUIRE_FALSE(parse_gpu_answer(text).has_value());
     CHECK(parse_gpu_answer(text).error().code() == Code::invalid);
@@ -83,7 +89,17 @@ TEST_CASE("Cards come, get lost and are cut, beside one another", "[nvml]") {
   CHECK(answer->faults[0].bus_id == "0000:60:00.0");
   REQUIRE(answer->processes.size() == 3);
   CHECK(answer->processes[0].cores == 40);  // the newest sample
+  CHECK(answer->cpu_us > 0);
+  CHECK(answer->memory_kib > 0);
   const pid_t pid = rig.helper->pid();
+  rig.say(std::string(kA100) + "process 0 7 60 1000 0\nprocess 0 8 60 1000 60\nusage 0 4000 61 9\n");
+  answer = rig.helper->ask();
+  REQUIRE(answer.has_value());
+  CHECK(answer->cards[0].used == 4000);
+  CHECK(answer->cards[0].cores == 61);
+  REQUIRE(answer->processes.size() == 2);
+  CHECK(answer->processes[0].cores == 60);
+  CHECK(answer->processes[1].cores == 0);  // what it did a minute ago it does not do any more
   rig.say(std::string(kA100) + "xid 00000000:3B:00.0 79\n");
   answer = rig.helper->ask();
   REQUIRE(answer.has_value());
@@ -152,7 +168,7 @@ TEST_CASE("Without a library, a root or a loader there is an error, and it is no
   for (int i = 0; i < 5; ++i) {
     const auto answer = none.ask();
     REQUIRE_FALSE(answer.has_value());
-    CHECK(answer.error().code() == Code::unavailable);
+    CHECK(answer.error().code() == Code::not_found);
     CHECK(answer.error().message() == "the driver's library libnvidia-ml.so.1 is not there");
     CHECK(none.pid() == 0);
   }

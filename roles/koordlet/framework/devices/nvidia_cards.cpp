@@ -10,7 +10,6 @@
 #include "koord/api/koordinator/devices.hpp"
 #include "koord/api/koordinator/xpu_devices.hpp"
 #include "koord/api/rules/validation_names.hpp"
-#include "koord/host/file.hpp"
 #include "koord/host/pci.hpp"
 
 namespace koord::koordlet {
@@ -45,9 +44,8 @@ std::string gpu_model_label(const host::GpuAnswer& answer) {
   return label;
 }
 
-NvidiaCards::NvidiaCards(Clock& clock, host::Root root, host::NvmlProcess::Options options,
-                         BootFile::Place faults)
-    : root_(std::move(root)), helper_(clock, std::move(options)), file_(kFaults, std::move(faults)) {}
+NvidiaCards::NvidiaCards(std::shared_ptr<GpuDriver> driver, host::Root root, BootFile::Place faults)
+    : root_(std::move(root)), driver_(std::move(driver)), file_(kFaults, std::move(faults)) {}
 
 void NvidiaCards::load(DeviceReading& reading) {
   if (loaded_) return;
@@ -65,7 +63,7 @@ void NvidiaCards::load(DeviceReading& reading) {
 
 void NvidiaCards::note(const host::GpuAnswer& answer, DeviceReading& reading) {
   const std::size_t before = faults_.size();
-  for (const host::GpuFault& fault : answer.faults) {
+  for (const host::GpuFault& fault : driver_->take_faults()) {
     if (std::ranges::find(kOfApplications, fault.xid) != kOfApplications.end()) continue;
     const Fault what = fault.xid == 0
                            ? Fault{"DeviceHealthCheckNotSupported", "device does not support health checking"}
@@ -129,22 +127,18 @@ void NvidiaCards::add_lost(const host::GpuAnswer& answer, DeviceReading& reading
 
 DeviceReading NvidiaCards::read() {
   DeviceReading reading;
-  if (!host::exists(fmt::format("{}bus/pci/drivers/nvidia", root_.sys))) return reading;
-  const auto answer = helper_.ask();
-  if (!answer) {
+  if (!driver_->is_there()) return reading;
+  const auto said = driver_->ask({});
+  if (!said) {
     reading.complete = false;
-    reading.problems.push_back(
-        answer.error().code() == Code::not_found
-            ? fmt::format("NVIDIA's GPUs cannot be asked for: the host has no loader for the helper ({}); "
-                          "koord --role=device-daemon --vendors=nvidia asks nvidia-smi",
-                          answer.error().message())
-            : fmt::format("NVIDIA's GPUs cannot be asked for: {}", answer.error().message()));
+    reading.problems.push_back(fmt::format("NVIDIA's GPUs cannot be asked for: {}", said.error().message()));
     return reading;
   }
+  const host::GpuAnswer& answer = (*said)->answer;
   load(reading);
-  note(*answer, reading);
+  note(answer, reading);
   std::set<std::int32_t> minors;
-  for (const host::GpuCard& card : answer->cards) {
+  for (const host::GpuCard& card : answer.cards) {
     if (card.mig) {
       reading.problems.push_back(fmt::format("GPU {} ({}) is divided into MIG instances, and is not reported",
                                              card.minor, card.uuid));
@@ -155,13 +149,13 @@ DeviceReading NvidiaCards::read() {
       reading.devices.push_back(device_of(card));
     }
   }
-  for (const std::string& bad : answer->bad) reading.problems.push_back(bad);
-  add_lost(*answer, reading);
+  for (const std::string& bad : answer.bad) reading.problems.push_back(bad);
+  add_lost(answer, reading);
   known_.clear();
   for (const api::DeviceInfo& device : reading.devices) known_.emplace(device.id, device);
   reading.gpus.vendor = api::kVendorNvidia;
-  for (auto [to, text] : {std::pair(&reading.gpus.model, gpu_model_label(*answer)),
-                          std::pair(&reading.gpus.driver_version, answer->driver)})
+  for (auto [to, text] : {std::pair(&reading.gpus.model, gpu_model_label(answer)),
+                          std::pair(&reading.gpus.driver_version, answer.driver)})
     if (api::is_label_value(text)) *to = text;
   return reading;
 }

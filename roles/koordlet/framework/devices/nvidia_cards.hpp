@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "framework/devices/device_reading.hpp"
+#include "framework/devices/gpu_driver.hpp"
 #include "framework/keep/boot_file.hpp"
-#include "koord/host/nvml.hpp"
 #include "koord/host/root.hpp"
 
 namespace koord::koordlet {
@@ -15,9 +16,8 @@ namespace koord::koordlet {
 /// Not thread-safe; read() blocks for as long as the driver does, at most the helper's limit.
 class NvidiaCards {
  public:
-  /// `clock` outlives it. The helper is started with the first read() on a host that has the driver.
   /// `faults`: where Xid errors are kept for the next agent of the same boot; what they end with is a boot.
-  NvidiaCards(Clock& clock, host::Root root, host::NvmlProcess::Options options, BootFile::Place faults = {});
+  NvidiaCards(std::shared_ptr<GpuDriver> driver, host::Root root, BootFile::Place faults = {});
 
   /// Cards with MIG instances are left out, by name. A card that had an Xid error is unhealthy until the next
   /// boot, as is one for now that the driver knows and does not answer for. While the driver cannot be
@@ -34,7 +34,7 @@ class NvidiaCards {
   void add_lost(const host::GpuAnswer& answer, DeviceReading& reading) const;
 
   host::Root root_;
-  host::NvmlProcess helper_;
+  std::shared_ptr<GpuDriver> driver_;
   BootFile file_;
   bool loaded_ = false, unsaved_ = false;
   std::map<std::string, Fault, std::less<>> faults_;           // by bus id

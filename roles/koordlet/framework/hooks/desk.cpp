@@ -327,6 +327,7 @@ class Desk::Impl {
       move(Cargo::annotations, answer_.annotations, verdict.annotations, name);
       move(Cargo::devices, answer_.devices, verdict.devices,
            [](const RuntimeDevice& one) { return one.path.empty() ? one.host_path : one.path; });
+      if (carries(transport, Cargo::mounts, request.moment)) prepare(answer_.mounts, verdict);
       move(Cargo::mounts, answer_.mounts, verdict.mounts,
            [](const RuntimeMount& one) -> const std::string& { return one.destination; });
       if (answer_.oom_score_adj && !verdict.settings.oom_score_adj &&
@@ -337,6 +338,16 @@ class Desk::Impl {
     births_.add(*known_.inventory, request.sandbox.uid, request.container->name, std::move(given),
                 parts_.clock.mono());
     if (parts_.bears) parts_.bears();
+  }
+
+  void prepare(std::vector<RuntimeMount>& mounts, Verdict& verdict) const {
+    if (!parts_.prepare) return;
+    std::erase_if(mounts, [&](const RuntimeMount& mount) {
+      const Result<> ready = parts_.prepare(mount);
+      if (!ready)
+        verdict.vain.push_back(fmt::format("it has no {}: {}", mount.destination, ready.error().message()));
+      return !ready;
+    });
   }
 
   /// False: there is no such field.

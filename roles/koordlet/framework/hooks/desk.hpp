@@ -81,6 +81,9 @@ class Desk {
     std::function<std::shared_ptr<const NodeDevices>()> devices = {};
     /// Tells a pod of what it asked for in vain, by an event; may be empty.
     std::function<void(const RuntimeSandbox& pod, const std::string& why)> tell = {};
+    /// Makes ready on the host what a mount needs; an error leaves the mount out. May be empty. It may block
+    /// for as long as it takes to make a folder.
+    std::function<Result<>(const RuntimeMount& mount)> prepare = {};
     /// Births have come that their file does not know yet; may be empty.
     std::function<void()> bears = {};
     Clock& clock;

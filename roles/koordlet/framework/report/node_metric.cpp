@@ -6,7 +6,10 @@
 #include <cmath>
 #include <string>
 
+#include "framework/devices/device_reading.hpp"
+#include "framework/tick/gpu_use.hpp"
 #include "framework/tick/interference.hpp"
+#include "koord/api/koordinator/devices.hpp"
 #include "koord/json/writer.hpp"
 
 namespace koord::koordlet {
@@ -73,10 +76,11 @@ std::string extensions(const InterferenceParts& lost) {
 
 class Builder {
  public:
-  Builder(const SeriesStore& series, const ReportPolicy& policy, MonoTime now)
+  Builder(const SeriesStore& series, const ReportPolicy& policy, MonoTime now, const GpuUse* gpus)
       : series_(series),
         policy_(policy),
         now_(now),
+        gpus_(gpus),
         hot_(policy.with_hot_pages &&
              series.aggregate(Metric::node_memory_with_hot_pages, "", now, policy.aggregate).has_value()) {}
 
@@ -88,7 +92,7 @@ class Builder {
     return usage_of(*cpu, *memory, &Aggregate::avg);
   }
 
-  std::vector<api::AggregatedUsage> aggregates(const Source& source) const {
+  std::vector<api::AggregatedUsage> aggregates(const Source& source, bool with_gpus = false) const {
     static constexpr std::array<std::pair<std::string_view, Pick>, 5> kPicks = {{{"avg", &Aggregate::avg},
                                                                                  {"p50", &Aggregate::p50},
                                                                                  {"p90", &Aggregate::p90},
@@ -101,9 +105,36 @@ class Builder {
       const auto cpu = series_.aggregate(source.cpu, "", now_, window);
       const auto memory = series_.aggregate(memory_of(source), "", now_, window);
       const bool warm = cpu && memory && is_warm(*cpu, window) && is_warm(*memory, window);
-      for (const auto& [name, pick] : kPicks)
+      for (const auto& [name, pick] : kPicks) {
         one.usage[name] = warm ? usage_of(*cpu, *memory, pick) : api::ResourceMap();
+        if (warm && with_gpus) one.usage[name].devices = gpus({}, window, pick);
+      }
       all.push_back(std::move(one));
+    }
+    return all;
+  }
+
+  /// Of GPUs, those that have samples. Empty `pod`: of the node.
+  std::vector<api::DeviceInfo> gpus(std::string_view pod, nanoseconds window,
+                                    Pick pick = &Aggregate::avg) const {
+    std::vector<api::DeviceInfo> all;
+    if (gpus_ == nullptr) return all;
+    for (const GpuUse::Card& card : gpus_->cards) {
+      const std::string entity = gpu_entity(card.uuid, pod);
+      const auto core =
+          series_.aggregate(pod.empty() ? Metric::node_gpu_core : Metric::pod_gpu_core, entity, now_, window);
+      const auto memory = series_.aggregate(pod.empty() ? Metric::node_gpu_memory : Metric::pod_gpu_memory,
+                                            entity, now_, window);
+      if (!core || !memory || card.memory == 0) continue;
+      api::DeviceInfo& to = all.emplace_back();
+      to.type = Symbol(kGpuType);
+      to.id = card.uuid;
+      to.minor = card.minor;
+      const auto bytes = static_cast<std::int64_t>((*memory).*pick);
+      const double ratio = 100 * ((*memory).*pick) / static_cast<double>(card.memory);
+      to.resources[api::kGpuCore] = api::Quantity::from_int(static_cast<std::int64_t>((*core).*pick));
+      to.resources[api::kGpuMemory] = api::Quantity::from_int(bytes, api::Quantity::Format::binary_si);
+      to.resources[api::kGpuMemoryRatio] = api::Quantity::from_int(static_cast<std::int64_t>(ratio));
     }
     return all;
   }
@@ -133,7 +164,8 @@ class Builder {
   const SeriesStore& series_;
   const ReportPolicy& policy_;
   MonoTime now_;
-  bool hot_;  // cold pages are measured, and asked for
+  const GpuUse* gpus_;  // null: none are known
+  bool hot_;            // cold pages are measured, and asked for
 };
 
 }  // namespace
@@ -160,13 +192,15 @@ ReportPolicy report_policy(const api::NodeMetricSpec& spec) {
 
 api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Inventory& inventory,
                                          const ReportPolicy& policy, MonoTime now, WallTime wall,
-                                         ProdPredictor& prod, const Interference* interference) {
-  const Builder build(series, policy, now);
+                                         ProdPredictor& prod, const Interference* interference,
+                                         const GpuUse* gpus) {
+  const Builder build(series, policy, now, gpus);
   api::NodeMetricStatus status;
   status.update_time = api::Time{std::chrono::floor<std::chrono::seconds>(wall)};
   api::NodeMetricInfo& node = status.node_metric.emplace();
   node.node_usage = build.average(kNode, "").value_or(api::ResourceMap());
-  node.aggregated_node_usages = build.aggregates(kNode);
+  if (!node.node_usage.resources.empty()) node.node_usage.devices = build.gpus({}, policy.aggregate);
+  node.aggregated_node_usages = build.aggregates(kNode, true);
   node.system_usage = build.average(kSystem, "").value_or(api::ResourceMap());
   node.aggregated_system_usages = build.aggregates(kSystem);
   node.numa_usages = build.numa();
@@ -179,6 +213,7 @@ api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Invent
     one.name = pod->name;
     one.namespace_ = Symbol(pod->ns);
     one.pod_usage = std::move(*usage);
+    one.pod_usage.devices = build.gpus(pod->uid, policy.aggregate);
     const Qos qos = with_default(pod->qos, pod->kube_qos);
     one.priority = Symbol(to_string(with_default(pod->priority_class, qos)));
     one.qos = Symbol(to_string(qos));

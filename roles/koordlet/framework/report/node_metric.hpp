@@ -10,6 +10,7 @@
 
 namespace koord::koordlet {
 
+struct GpuUse;
 struct Interference;
 
 /// NodeMetric.spec.metricCollectPolicy, completed: what is absent or too small has the original's default or
@@ -27,9 +28,12 @@ ReportPolicy report_policy(const api::NodeMetricSpec& spec);
 /// A usage is an empty ResourceMap while there is no sample, an aggregate too while the samples span less
 /// than half of its window. Pods and applications without samples are left out. `now` is the last tick's.
 /// `prod` is given the pods that are in it. `interference` (null: not known) is told in the pods' extensions.
+/// `gpus` (null: not known) are those whose use is told, as devices: of the node, its aggregates, and of pods
+/// that have used one within the aggregate's duration.
 api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Inventory& inventory,
                                          const ReportPolicy& policy, MonoTime now, WallTime wall,
-                                         ProdPredictor& prod, const Interference* interference = nullptr);
+                                         ProdPredictor& prod, const Interference* interference = nullptr,
+                                         const GpuUse* gpus = nullptr);
 
 /// prodReclaimableMetric, an empty one where nothing is predicted, and prodPeakMetric, none there.
 void set_forecast(api::NodeMetricStatus& status, const Forecast& forecast);

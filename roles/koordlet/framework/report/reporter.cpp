@@ -119,7 +119,8 @@ Task<Result<bool>> Reporter::report() {
     const Inventory& inventory = *parts_.hub.current();
     ProdPredictor prod = parts_.predictor.prod();
     status = node_metric_status(parts_.series, inventory, policy(), *parts_.last_tick(), parts_.clock.now(),
-                                prod, parts_.interference ? parts_.interference() : nullptr);
+                                prod, parts_.interference ? parts_.interference() : nullptr,
+                                parts_.gpus ? parts_.gpus() : nullptr);
     forecast = prod.forecast(inventory.node);
     set_forecast(status, forecast.careful);
     const bool blind = !inventory.pods.empty() && status.pods_metric.empty();

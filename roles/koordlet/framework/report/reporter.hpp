@@ -49,6 +49,8 @@ class Reporter {
     std::function<std::optional<MonoTime>()> pods_listed;
     /// What pods lose to others, as of the last tick; null: not known.
     std::function<const Interference*()> interference = {};
+    /// Which GPUs there are, and what they are used for; null: not known.
+    std::function<const GpuUse*()> gpus = {};
   };
   /// Declares the informer of the node's NodeMetric. `show`: as metrics, too (NodeMetricPromMetrics).
   Reporter(Parts parts, std::string node, bool show);

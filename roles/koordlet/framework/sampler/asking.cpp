@@ -27,7 +27,7 @@ Asking::Asking(Question& question, const CollectorEntry& row, CollectorLoop wher
       status_{.name = row.name, .works = false, .reason = "it has not answered yet"} {}
 
 void Asking::tick(const std::shared_ptr<const Inventory>& inventory, MonoTime now) {
-  if (outcome_) settle();
+  if (outcome_) settle(now);
   if (open_) {
     // It was cancelled then, and waits for something that cannot be.
     if (now - asked_ > patience_)
@@ -48,7 +48,7 @@ Task<Result<>> Asking::run(std::shared_ptr<const Inventory> inventory) {
   co_return Result<>();
 }
 
-void Asking::settle() {
+void Asking::settle(MonoTime now) {
   const Result<> outcome = *std::exchange(outcome_, std::nullopt);
   if (!outcome) {
     // Else it is what was asked that gave up, and says why.
@@ -57,7 +57,7 @@ void Asking::settle() {
                : outcome.error().message());
     return;
   }
-  question_.take(asked_);
+  question_.take(asked_, now);
   if (told_) log_.info("a collector answers again", kv("collector", name_));
   told_ = false;
   status_.works = true;

@@ -19,8 +19,9 @@ class Question {
   virtual ~Question() = default;
   /// Asks, and keeps the answer back until take().
   virtual Task<Result<>> ask(std::shared_ptr<const Inventory> inventory) = 0;
-  /// Between ticks: the answer that came is what is shown from now on. `asked` is when that was asked.
-  virtual void take(MonoTime asked) = 0;
+  /// At the begin of a tick, at `now`: the answer that came is what is shown from now on. `asked` is when
+  /// that was asked.
+  virtual void take(MonoTime asked, MonoTime now) = 0;
 };
 
 /// A collector whose answer comes later than the tick that asks. Its row says how often it asks
@@ -38,6 +39,8 @@ class AskingCollector : public Collector, private Question {
   /// On the event loop, which it never blocks: it waits for a child process, a socket, or the worker pool.
   /// Cancelled when its time is over. Errors are logged and counted by the sampler.
   virtual Task<Result<Answer>> answer(std::shared_ptr<const Inventory> inventory) = 0;
+  /// It is shown from this tick on: for metrics and series.
+  virtual void came(const Answer&, MonoTime) {}
 
  private:
   Task<Result<>> ask(std::shared_ptr<const Inventory> inventory) final {
@@ -45,9 +48,10 @@ class AskingCollector : public Collector, private Question {
     came_.emplace(std::move(answered));
     co_return Result<>();
   }
-  void take(MonoTime asked) final {
+  void take(MonoTime asked, MonoTime now) final {
     shown_ = std::exchange(came_, std::nullopt);
     asked_ = asked;
+    if (shown_) came(*shown_, now);
   }
 
   std::optional<Answer> came_, shown_;  // shown_: ticks point to it
@@ -68,7 +72,7 @@ class Asking {
 
  private:
   Task<Result<>> run(std::shared_ptr<const Inventory> inventory);
-  void settle();
+  void settle(MonoTime now);
   void fails(std::string reason);
 
   Question& question_;

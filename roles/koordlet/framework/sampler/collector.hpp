@@ -19,10 +19,12 @@
 
 namespace koord {
 class TaskGroup;
-}
+class WorkerPool;
+}  // namespace koord
 
 namespace koord::koordlet {
 
+class GpuDriver;
 class Question;
 struct SamplerConfig;
 
@@ -30,6 +32,8 @@ struct SamplerConfig;
 struct CollectorLoop {
   TaskGroup* group = nullptr;
   Clock* clock = nullptr;
+  WorkerPool* workers = nullptr;  // for what blocks; null: who needs it is not asked
+  GpuDriver* gpus = nullptr;      // null: nobody may ask NVIDIA's driver
 };
 
 /// It and all that is in it outlive the collectors.

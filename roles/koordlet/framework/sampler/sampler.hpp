@@ -33,6 +33,7 @@ struct SamplerConfig {
   nanoseconds resctrl_interval = std::chrono::seconds(10);  // --resctrl-collector-interval
   bool resctrl = false;                                     // --enable-resctrl-collector
   bool page_cache = false;                                  // --enable-pagecache-collector
+  std::string hami_library = {};                            // --hami-core-library-directory-path
   double tracer_limit = 0.01;  // --run-queue-latency-limit: of the machine; 0: none
   std::uint64_t page_size = static_cast<std::uint64_t>(host::page_size());  // of the kernel, in bytes
   /// Descriptors that may be held; 0: what the process may open, raised at the start, less some for others.

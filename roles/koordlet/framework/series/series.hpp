@@ -42,9 +42,15 @@ enum class Metric : std::uint8_t {
   node_memory_with_hot_pages,
   pod_memory_with_hot_pages,
   host_application_memory_with_hot_pages,
+  // Of GPUs, by gpu_entity(): percent of their cores, and bytes.
+  node_gpu_core,
+  node_gpu_memory,
+  pod_gpu_core,
+  pod_gpu_memory,
 };
-inline constexpr std::size_t kMetrics =
-    static_cast<std::size_t>(Metric::host_application_memory_with_hot_pages) + 1;
+inline constexpr std::size_t kMetrics = static_cast<std::size_t>(Metric::pod_gpu_memory) + 1;
+/// Of the node's use of a GPU (by its UUID), or a pod's.
+std::string gpu_entity(std::string_view uuid, std::string_view pod_uid = {});
 std::string_view name(Metric metric);
 /// Of the whole node, of one of its NUMA nodes, or of the best-effort tier: few, and kept longer.
 bool is_node_level(Metric metric);

@@ -54,6 +54,10 @@ constexpr std::array<Row, kMetrics> kRows = {{
     {Metric::pod_memory_with_hot_pages, "pod_memory_with_hot_pages", false, kMemoryBase},
     {Metric::host_application_memory_with_hot_pages, "host_application_memory_with_hot_pages", false,
      kMemoryBase},
+    {Metric::node_gpu_core, "node_gpu_core", true, kMilliBase},
+    {Metric::node_gpu_memory, "node_gpu_memory", true, kMemoryBase},
+    {Metric::pod_gpu_core, "pod_gpu_core", false, kMilliBase},
+    {Metric::pod_gpu_memory, "pod_gpu_memory", false, kMemoryBase},
 }};
 
 const Row& row(Metric metric) { return kRows[static_cast<std::size_t>(metric)]; }
@@ -64,6 +68,9 @@ Error no_sample() { return Error(Code::not_found, "no sample in the window"); }
 }  // namespace
 
 std::string_view name(Metric metric) { return row(metric).name; }
+std::string gpu_entity(std::string_view uuid, std::string_view pod_uid) {
+  return pod_uid.empty() ? std::string(uuid) : fmt::format("{}/{}", pod_uid, uuid);
+}
 bool is_node_level(Metric metric) { return row(metric).node_level; }
 
 std::optional<Metric> metric_of_name(std::string_view name) {

@@ -8,6 +8,7 @@
 
 #include "framework/devices/device_terms.hpp"
 #include "framework/devices/node_devices.hpp"
+#include "framework/devices/vgpu_folders.hpp"
 #include "framework/hooks/reconciler.hpp"
 
 namespace koord::koordlet {
@@ -61,6 +62,23 @@ std::string isolation_obstacle(const HookFacts& facts, const RuntimeRequest& req
   return {};
 }
 
+/// HAMi-core keeps what the container uses in a folder of the host's, which is the container's own.
+void watch(const HookTarget& target, const std::string& library, HookAnswer& answer) {
+  const std::string home = vgpu_home(library);
+  const std::string name = vgpu_folder_name(target.pod->uid, target.request->container->name);
+  if (home.empty() || name.empty()) {
+    answer.warnings.push_back(fmt::format("its use of GPUs is not watched: {}",
+                                          home.empty() ? "HAMi-core's library lies in a folder of others"
+                                                       : "pod or container has no name of Kubernetes'"));
+    return;
+  }
+  answer.env.push_back({"CUDA_DEVICE_MEMORY_SHARED_CACHE", fmt::format("{}/{}.cache", home, name)});
+  // Before the library, which lies in it.
+  answer.mounts.insert(
+      answer.mounts.begin(),
+      {.source = fmt::format("{}/containers/{}", home, name), .destination = home, .options = {"rbind"}});
+}
+
 void isolate(const HookFacts& facts, const HookTarget& target, const GivenDevice& first, HookAnswer& answer) {
   if (first.memory_ratio < 0) {
     answer.warnings.emplace_back(
@@ -82,6 +100,7 @@ void isolate(const HookFacts& facts, const HookTarget& target, const GivenDevice
   answer.mounts.push_back({.source = library, .destination = library, .options = {"rbind", "ro"}});
   const std::string lock(kIsolationLock);
   answer.mounts.push_back({.source = lock, .destination = lock, .options = {"rbind"}});
+  if (facts.gates.enabled("HamiCoreVGPUMonitor")) watch(target, library, answer);
 }
 
 void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer) {

@@ -109,7 +109,7 @@ TEST_CASE("Who holds the lock and does not answer is named, and is not asked any
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    const Asking asking{"n", "", kBoot, nanoseconds(0)};
+    const CleanupAsking asking{"n", "", kBoot, nanoseconds(0)};
     const auto held = cleans ? take_from_agent(host.lock, asking, host.clock, host.log)
                              : HostLock::take(host.lock, "node n", nanoseconds(0));
     (void)!::write(told[1], held ? "y" : "n", 1);

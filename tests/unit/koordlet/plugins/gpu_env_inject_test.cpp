@@ -52,6 +52,32 @@ TEST_CASE("Upstream's rows") {
   }
 }
 
+TEST_CASE("With the vGPU monitor HAMi-core keeps its numbers in a folder of the container's own") {
+  Rig rig;
+  if (!rig.gates.set("HamiCoreVGPUMonitor=true")) throw std::runtime_error("no such gate");
+  rig.prepared = Result<>();
+  Verdict verdict = rig.create(kHami, true);
+  CHECK(verdict.env.back() == RuntimePair{"CUDA_DEVICE_MEMORY_SHARED_CACHE", "/usr/local/vgpu/u1_c.cache"});
+  REQUIRE(verdict.mounts.size() == 3);
+  CHECK(verdict.mounts[0] == RuntimeMount{.source = "/usr/local/vgpu/containers/u1_c",
+                                          .destination = "/usr/local/vgpu",
+                                          .options = {"rbind"}});
+  CHECK(verdict.mounts[1].destination == "/usr/local/vgpu/libvgpu.so");
+  CHECK(rig.create(kHami, false).mounts.empty());
+  // A folder that cannot be made is none that is mounted; HAMi-core works without.
+  rig.prepared = Error(Code::forbidden, "/usr/local/vgpu/containers: Read-only file system");
+  verdict = rig.create(kHami, true);
+  CHECK(verdict.mounts.empty());
+  CHECK(rig.told.back().ends_with("/usr/local/vgpu/containers: Read-only file system"));
+  // A library among others' must not hide these.
+  Rig shared;
+  if (!shared.gates.set("HamiCoreVGPUMonitor=true")) throw std::runtime_error("no such gate");
+  shared.node.isolation.library = "/usr/lib/libvgpu.so";
+  CHECK(shared.create(kHami, true).mounts.size() == 2);
+  CHECK(shared.told == std::vector<std::string>{
+                           "its use of GPUs is not watched: HAMi-core's library lies in a folder of others"});
+}
+
 TEST_CASE("A GPU that is not there, or somebody else's, is not given; and none is not all") {
   Rig rig;
   rig.gpus({0, 1});

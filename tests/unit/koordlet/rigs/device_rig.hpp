@@ -34,6 +34,7 @@ class DeviceRig : public DeskRig {
                     .is_set = [](std::string_view) { return false; },
                     .devices = [this] { return known ? std::make_shared<const NodeDevices>(node) : nullptr; },
                     .tell = [this](const RuntimeSandbox&, const std::string& why) { told.push_back(why); },
+                    .prepare = [this](const RuntimeMount&) { return prepared; },
                     .clock = clock,
                     .log = Logger(log, clock, 1),
                     .metrics = desk_metrics},
@@ -66,6 +67,7 @@ class DeviceRig : public DeskRig {
   NodeDevices node;
   bool known = true;
   std::vector<std::string> told;
+  Result<> prepared = {};  // of mounts
 };
 
 }  // namespace koord::koordlet::testing

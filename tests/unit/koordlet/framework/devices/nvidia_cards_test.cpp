@@ -20,6 +20,7 @@ struct Rig {
   testing::Tree tree;
   boost::asio::io_context loop;
   SystemClock clock{loop.get_executor()};
+  metrics::Registry metrics;
   std::optional<NvidiaCards> cards;
 
   Rig() {
@@ -30,9 +31,11 @@ struct Rig {
     start();
   }
   void start() {
-    cards.emplace(clock, host::Root::below(tree.path()),
-                  host::NvmlProcess::Options{
-                      .root = {}, .limit = std::chrono::seconds(20), .library = tree / "nvml.so"},
+    // Of the tests, which ask again at once: without a rest between two questions.
+    const GpuDriver::Options options{
+        .helper = {.root = {}, .limit = std::chrono::seconds(20), .library = tree / "nvml.so"}, .share = 0};
+    const host::Root root = host::Root::below(tree.path());
+    cards.emplace(std::make_shared<GpuDriver>(clock, root, options, metrics), root,
                   BootFile::Place{.path = tree / "gpu-faults", .older = {}, .boot_id = "b1"});
   }
   DeviceReading read(const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "framework/tick/gpu_use.hpp"
 #include "framework/tick/interference.hpp"
 #include "koord/api/schema/codec.hpp"
 
@@ -73,9 +74,9 @@ struct World {
   ReportPolicy policy;
   WallTime wall{std::chrono::seconds(1'700'000'000) + 900ms};
 
-  api::NodeMetricStatus status(const Interference* lost = nullptr) {
+  api::NodeMetricStatus status(const Interference* lost = nullptr, const GpuUse* gpus = nullptr) {
     ProdPredictor prod([](std::string_view) { return std::optional<Amounts>(); }, {}, wall);
-    return node_metric_status(series, inventory, policy, kStart + 1000s, wall, prod, lost);
+    return node_metric_status(series, inventory, policy, kStart + 1000s, wall, prod, lost, gpus);
   }
   void add_pod(std::string uid, std::string ns, std::string name, host::KubeQos kube, Qos qos = Qos::none,
                PriorityClass priority = PriorityClass::none) {
@@ -127,6 +128,46 @@ TEST_CASE("Usage is in milli-CPUs and plain bytes, averaged over the aggregate's
           R"(,"aggregatedSystemUsages":)" + five(usage2) +
           R"(},"podsMetric":[{"name":"test-pod","namespace":"default","podUsage":{"resources":{"cpu":"1","memory":"1Gi"}},)"
           R"("priority":"koord-prod","qos":"LS"}]})");
+}
+
+TEST_CASE("GPUs, as upstream's collectNodeGPUMetric and collectPodGPUMetric have them") {
+  World world;
+  world.policy.windows = {5min};
+  world.add_pod("u1", "default", "on-gpus", host::KubeQos::burstable);
+  world.add_pod("u2", "default", "without", host::KubeQos::burstable);
+  fill(world.series, 200,
+       {{Metric::node_cpu, "", 3},
+        {Metric::node_memory, "", 3 * kGi},
+        {Metric::pod_cpu, "u1", 1},
+        {Metric::pod_memory, "u1", kGi},
+        {Metric::pod_cpu, "u2", 1},
+        {Metric::pod_memory, "u2", kGi},
+        {Metric::node_gpu_core, "GPU-a", 80},
+        {Metric::node_gpu_memory, "GPU-a", 10 * kGi},
+        {Metric::pod_gpu_core, gpu_entity("GPU-a", "u1"), 30},
+        {Metric::pod_gpu_memory, gpu_entity("GPU-a", "u1"), 4 * kGi}});
+  GpuUse gpus;
+  for (const auto& [uuid, minor] : {std::pair("GPU-a", 1), std::pair("GPU-b", 0)}) {
+    GpuUse::Card& card = gpus.cards.emplace_back();
+    card.uuid = uuid;
+    card.minor = minor;
+    card.memory = static_cast<std::uint64_t>(40 * kGi);
+  }
+  const api::NodeMetricStatus status = world.status(nullptr, &gpus);
+  const std::string node =
+      R"("devices":[{"type":"gpu","id":"GPU-a","minor":1,"health":false,"resources":{"koordinator.sh/gpu-core":"80",)"
+      R"("koordinator.sh/gpu-memory":"10Gi","koordinator.sh/gpu-memory-ratio":"25"}}]})";
+  const std::string pod =
+      R"("devices":[{"type":"gpu","id":"GPU-a","minor":1,"health":false,"resources":{"koordinator.sh/gpu-core":"30",)"
+      R"("koordinator.sh/gpu-memory":"4Gi","koordinator.sh/gpu-memory-ratio":"10"}}]})";
+  CHECK(api::encode(status.node_metric->node_usage) == R"({"resources":{"cpu":"3","memory":"3Gi"},)" + node);
+  const auto& aggregates = status.node_metric->aggregated_node_usages.at(0).usage;
+  CHECK(api::encode(*aggregates.find("p95")) == R"({"resources":{"cpu":"3","memory":"3Gi"},)" + node);
+  REQUIRE(status.pods_metric.size() == 2);
+  CHECK(api::encode(status.pods_metric[0].pod_usage) == R"({"resources":{"cpu":"1","memory":"1Gi"},)" + pod);
+  CHECK(status.pods_metric[1].pod_usage.devices.empty());
+  CHECK(status.node_metric->system_usage.devices.empty());
+  CHECK(world.status().node_metric->node_usage.devices.empty());
 }
 
 TEST_CASE("What is predicted: an empty reclaimable where nothing is, and no peak") {

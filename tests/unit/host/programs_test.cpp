@@ -1,5 +1,5 @@
 // Vendors' programs in a root of their own: found, refused, run.
-#include "machine/programs.hpp"
+#include "koord/host/programs.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "support/run_task.hpp"
 #include "support/tree.hpp"
 
-namespace koord::device_daemon {
+namespace koord::host {
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,4 +78,4 @@ TEST_CASE("Programs run in the host's root, with nothing of this process's") {
 }
 
 }  // namespace
-}  // namespace koord::device_daemon
+}  // namespace koord::host

@@ -1,4 +1,5 @@
-// Programs: what vendors' tools say. Each is named in a table of a vendor's; there is no shell.
+// Programs: what tools of the host say, as vendors' of accelerators. Who asks names each in a table; there is
+// no shell.
 #pragma once
 
 #include <functional>
@@ -13,27 +14,28 @@
 #include "koord/base/result.hpp"
 #include "koord/host/command.hpp"
 
-namespace koord::device_daemon {
+namespace koord::host {
 
 class Programs {
  public:
   virtual ~Programs() = default;
   /// What `program` ("npu-smi") prints with these arguments. An error names the program.
   virtual Task<Result<std::string>> ask(std::string_view program, std::vector<std::string> arguments) = 0;
+  /// A new look: who hung in the last one may be asked once more.
+  virtual void begin() {}
 };
 
 /// Those of the host, run in its root with an empty environment, one after the other.
 class HostPrograms final : public Programs {
  public:
-  /// `root` as Settings::host_root. `clock` outlives it.
+  /// `root`: the folder that is their /; empty: this process's. `clock` outlives it.
   HostPrograms(Clock& clock, std::string root, nanoseconds timeout)
       : clock_(clock), root_(std::move(root)), timeout_(timeout) {}
 
   /// Code::not_found: no folder of the host's programs has it. Code::forbidden: others than root may write
-  /// it. Else as host::CommandRunner has it. One that was over its time is not run again before begin().
+  /// it. Else as CommandRunner has it. One that was over its time is not run again before begin().
   Task<Result<std::string>> ask(std::string_view program, std::vector<std::string> arguments) override;
-  /// A new look: who hung in the last one may be asked once more.
-  void begin() { hung_.clear(); }
+  void begin() override { hung_.clear(); }
 
  private:
   Clock& clock_;
@@ -41,7 +43,7 @@ class HostPrograms final : public Programs {
   nanoseconds timeout_;
   /// By what is run: one whose process cannot even be killed, as with a driver that hangs, is not started
   /// again.
-  std::map<std::vector<std::string>, host::CommandRunner> runners_;
+  std::map<std::vector<std::string>, CommandRunner> runners_;
   std::set<std::string, std::less<>> hung_;
 };
 
@@ -49,4 +51,4 @@ class HostPrograms final : public Programs {
 /// "/usr/local/bin/X".
 Result<std::string> find_program(const std::string& root, std::string_view name);
 
-}  // namespace koord::device_daemon
+}  // namespace koord::host

@@ -1,5 +1,5 @@
-// Vendors' programs: see programs.hpp.
-#include "machine/programs.hpp"
+// The host's programs: see koord/host/programs.hpp.
+#include "koord/host/programs.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include "koord/base/file.hpp"
 #include "koord/base/ownership.hpp"
 
-namespace koord::device_daemon {
+namespace koord::host {
 
 namespace {
 
@@ -59,10 +59,10 @@ Task<Result<std::string>> HostPrograms::ask(std::string_view program, std::vecto
   if (runners_.size() >= kMostRunners) runners_.clear();
   const auto [runner, added] = runners_.try_emplace(
       arguments, clock_,
-      host::Command{.arguments = arguments, .root = root_, .limit = timeout_, .most_output = kMostOutput});
+      Command{.arguments = arguments, .root = root_, .limit = timeout_, .most_output = kMostOutput});
   auto printed = co_await runner->second.run();
   if (!printed && printed.error().code() == Code::timeout) hung_.emplace(program);
   co_return printed;
 }
 
-}  // namespace koord::device_daemon
+}  // namespace koord::host
