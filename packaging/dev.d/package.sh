@@ -41,7 +41,7 @@ verb_debian_root() {
   # Manuals and translations are left out: the virtual machine has it in memory.
   if ! mmdebstrap --quiet --variant=minbase --include=systemd --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/man/*/koord.*' \
-    --dpkgopt='path-include=/usr/share/man/*/kubectl-koord.*' --dpkgopt='path-include=/usr/share/doc/koord/*' bookworm "$root.new.tar" ${mirror:+"$mirror"} >&2; then
+    --dpkgopt='path-include=/usr/share/man/*/kubectl*koord.*' --dpkgopt='path-include=/usr/share/doc/koord/*' bookworm "$root.new.tar" ${mirror:+"$mirror"} >&2; then
     rm -f "$root.new.tar"
     say "debian-root: failed"
     return 1

@@ -33,7 +33,7 @@ std::string docs() {
   std::string out = "### Plugins\n\n| plugin | extension points | arguments |\n|---|---|---|\n";
   for (const PluginEntry* row : plugin_table())
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name, points_of(*row),
-                   row->args != nullptr ? row->args->kind() : "");
+                   row->args != nullptr && !row->args->kind().empty() ? row->args->kind() : "none");
   out +=
       "\nWithout other words a profile evicts and filters by MigrationController, and nobody else is asked. "
       "A "

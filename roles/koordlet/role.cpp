@@ -19,6 +19,7 @@
 #include "setup/rights.hpp"
 #include "setup/state_dirs.hpp"
 #include "top/command.hpp"
+#include "top/listings.hpp"
 
 namespace koord::koordlet {
 
@@ -138,8 +139,13 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   return std::unique_ptr<runtime::Role>(std::move(agent));
 }
 
-constexpr std::array<runtime::RoleCommand, 1> kCommands = {
-    {{"top", "what the node agent, or with --cluster a cluster, uses and does, as a live table", &run_top}}};
+constexpr std::array<runtime::RoleCommand, 6> kCommands = {
+    {{"top", "what the node agent, or with --cluster a cluster, uses and does, as a live table", &run_top},
+     {"nodes", "what each node of a cluster uses, lends and is asked for", &run_nodes},
+     {"lent", "what nodes lend to batch pods, and who has it", &run_lent},
+     {"quota", "quotas: what they have and may have, and who waits for them", &run_quota},
+     {"gangs", "gangs: members there, placed and waiting, and why", &run_gangs},
+     {"reservations", "reservations: where they keep room, and who has it", &run_reservations}}};
 constexpr std::array<runtime::PortFlag, 1> kPorts = {{{"addr", "", false, "cleanup"}}};
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "controllers/pod_profiles.hpp"
 #include "controllers/quota_profiles.hpp"
 #include "docs.hpp"
+#include "explain_command.hpp"
 #include "flags.hpp"
 #include "framework/webhook/webhooks.hpp"
 #include "koord/async/timer.hpp"
@@ -438,6 +439,9 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   return std::unique_ptr<runtime::Role>(std::make_unique<Manager>(context, std::move(parts)));
 }
 
+constexpr std::array<runtime::RoleCommand, 1> kExplain = {
+    {{"explain node", "how what a node lends to batch pods came about, and why it changes",
+      &run_explain_node}}};
 constexpr std::array<runtime::PortFlag, 2> kPorts = {{
     {"metrics-addr", "", false, "cleanup"},
     {"health-probe-addr", "", false, "cleanup"},
@@ -458,6 +462,7 @@ const runtime::RoleDescriptor& role() {
       .flags = flags(),
       .gates = gates(),
       .ports = kPorts,
+      .commands = kExplain,
       .single_dash = true,
       .make = &make,
       .metrics = kMetrics,

@@ -39,7 +39,7 @@ void append_plugins(std::string& out) {
     const auto plugin = row->make(args, context);
     ++context.index;
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} |\n", row->name,
-                   plugin ? points_of(**plugin) : "", row->args != nullptr ? row->args->kind() : "");
+                   plugin ? points_of(**plugin) : "", row->args != nullptr ? row->args->kind() : "none");
   }
 }
 

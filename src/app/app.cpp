@@ -13,6 +13,7 @@
 #include "called_as.hpp"
 #include "help.hpp"
 #include "koord/api/kinds/crd.hpp"
+#include "koord/api/schema/kind.hpp"
 #include "koord/base/suggest.hpp"
 #include "koord/base/version.hpp"
 #include "manifests.hpp"
@@ -62,7 +63,22 @@ int no_arguments(std::string_view command, std::span<const std::string> argument
 
 int print_docs(std::span<const std::string> arguments, Roles roles, Streams streams);
 
+bool wants_help(std::span<const std::string> arguments) {
+  return std::ranges::any_of(arguments, [](const std::string& argument) {
+    return argument == "--help" || argument == "-h" || argument == "-help";
+  });
+}
+
 int print_crds(std::span<const std::string> arguments, Roles, Streams streams) {
+  if (wants_help(arguments)) {
+    streams.out << "koord crds: the custom resource definitions as YAML, for kubectl apply -f -\n\n"
+                   "  koord crds | kubectl apply -f -\n\nKinds:\n";
+    for (const api::Schema* schema : api::custom_resources()) {
+      const api::Kind& kind = api::kind_of(*schema);
+      streams.out << fmt::format("  {:<28}{}/{}\n", kind.plural, kind.group, kind.version);
+    }
+    return kOk;
+  }
   if (const int code = no_arguments("crds", arguments, streams); code != kOk) return code;
   for (const api::Schema* schema : api::custom_resources())
     streams.out << "---\n" << api::crd_manifest_yaml(*schema);
@@ -70,6 +86,16 @@ int print_crds(std::span<const std::string> arguments, Roles, Streams streams) {
 }
 
 int print_manifests(std::span<const std::string> arguments, Roles roles, Streams streams) {
+  if (wants_help(arguments)) {
+    streams.out << fmt::format(
+        "koord manifests: accounts, RBAC and webhook configurations as YAML, for kubectl apply -f -\n\n"
+        "  koord manifests             all of it\n  koord manifests roles       accounts and RBAC\n"
+        "  koord manifests webhooks    webhook configurations\n  koord manifests GATE        what one of "
+        "these needs "
+        "besides:\n                              {}\n",
+        fmt::join(gates_with_rights(roles), "\n                              "));
+    return kOk;
+  }
   const std::string part = arguments.empty() ? "" : arguments[0];
   const std::vector<std::string_view> gates = gates_with_rights(roles);
   if (arguments.size() == 1 && std::ranges::find(gates, part) != gates.end()) {
@@ -138,6 +164,14 @@ ProgramHelp program_help(Roles roles) {
 }
 
 int print_docs(std::span<const std::string> arguments, Roles roles, Streams streams) {
+  if (wants_help(arguments)) {
+    streams.out
+        << "koord docs: the program about itself.\n\n"
+           "  koord docs         the reference of flags, gates, metrics and configuration, as markdown\n"
+           "  koord docs man     the manual page\n  koord docs bash    what bash completes\n"
+           "  koord docs zsh     what zsh completes\n";
+    return kOk;
+  }
   const std::string form = arguments.empty() ? "markdown" : arguments[0];
   if (arguments.size() > 1) return usage_error(streams, "docs takes one argument at most: man, bash or zsh");
   if (form == "markdown")
@@ -154,7 +188,21 @@ int print_docs(std::span<const std::string> arguments, Roles roles, Streams stre
 }
 
 int run_command(std::span<const std::string> arguments, Roles roles, Streams streams) {
+  if (arguments[0] == kPluginHelp) {
+    streams.out << plugin_help(program_help(roles));
+    return kOk;
+  }
+  if (arguments[0] == kCompletePlugin) {
+    streams.out << plugin_completion(program_help(roles), arguments.subspan(1));
+    return kOk;
+  }
   std::vector<std::string_view> known;
+  // Commands of two words come first: one role's may stand below another's.
+  const std::string two =
+      arguments.size() > 1 ? fmt::format("{} {}", arguments[0], arguments[1]) : std::string();
+  for (const RoleDescriptor* role : roles)
+    for (const runtime::RoleCommand& command : role->commands)
+      if (command.name == two) return command.run(arguments.subspan(2), streams);
   for (const Command& command : kCommands) {
     if (command.name == arguments[0]) return command.run(arguments.subspan(1), roles, streams);
     known.push_back(command.name);
@@ -210,10 +258,7 @@ int run(std::span<const std::string> arguments, Roles roles, Streams streams) {
   std::vector<runtime::FlagOwner> owners;
   for (const RoleDescriptor* role : *chosen) owners.push_back({role->name, role->flags, role->single_dash});
   // Help is printed even where the rest of the line is wrong.
-  const bool wants_help = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
-    return argument == "--help" || argument == "-h" || argument == "-help";
-  });
-  if (wants_help) {
+  if (wants_help(arguments)) {
     if (chosen->empty()) return print_help({}, roles, streams);
     streams.out << roles_help(*chosen);
     return kOk;

@@ -17,8 +17,22 @@ constexpr std::array kNames = {
     ProgramName{"koord-descheduler", "descheduler"},
     ProgramName{"koord-runtime-proxy", "proxy"},
     ProgramName{"koord-device-daemon", "device-daemon"},
-    ProgramName{"kubectl-koord", ""},
+    ProgramName{kPlugin, ""},
+    ProgramName{kPluginCompletion, ""},
 };
+
+/// Whoever has kubectl looks at a cluster, not at the host's own agent.
+std::vector<std::string> as_plugin(std::vector<std::string> all) {
+  if (all.empty() || all[0] == "--help" || all[0] == "-h" || all[0] == "help")
+    return {std::string(kPluginHelp)};
+  const auto says = [&all](std::string_view flag) {
+    return std::ranges::any_of(all, [flag](const std::string& argument) {
+      return argument == flag || argument.starts_with(fmt::format("{}=", flag));
+    });
+  };
+  if (all[0] == "top" && !says("--addr") && !says("--cluster")) all.insert(all.begin() + 1, "--cluster");
+  return all;
+}
 
 }  // namespace
 
@@ -49,6 +63,11 @@ std::vector<std::string> arguments_as_called(std::string_view program,
   std::vector<std::string> all(arguments.begin(), arguments.end());
   if (const auto slash = program.rfind('/'); slash != std::string_view::npos)
     program.remove_prefix(slash + 1);
+  if (program == kPlugin) return as_plugin(std::move(all));
+  if (program == kPluginCompletion) {
+    all.insert(all.begin(), std::string(kCompletePlugin));
+    return all;
+  }
   const auto* const found = std::ranges::find(kNames, program, &ProgramName::name);
   if (found == kNames.end() || found->role.empty()) return all;
   if (!all.empty() && !all[0].starts_with('-')) return all;

@@ -15,6 +15,11 @@ struct ProgramName {
   std::string_view role;  // empty: none, the commands are meant (`kubectl koord`)
 };
 
+// As kubectl looks for its plugins, and for what completes them.
+inline constexpr std::string_view kPlugin = "kubectl-koord", kPluginCompletion = "kubectl_complete-koord";
+/// Commands that only the program's names stand for: the plugin's help, and what completes its lines.
+inline constexpr std::string_view kPluginHelp = "__kubectl-help", kCompletePlugin = "__kubectl-complete";
+
 /// koord's other names; what installs it makes a link of each.
 std::span<const ProgramName> program_names();
 
@@ -23,7 +28,8 @@ std::vector<std::string> named_roles(std::span<const std::string> arguments);
 
 /// The arguments as `koord` takes them, of a program that was called `program` (argv[0], with or without
 /// folders): the name's role comes first. A line that names roles itself, or that begins with a command, is
-/// taken as it is.
+/// taken as it is. kubectl's plugin looks at clusters (`top` is `top --cluster`), and without arguments
+/// prints its help.
 std::vector<std::string> arguments_as_called(std::string_view program,
                                              std::span<const std::string> arguments);
 

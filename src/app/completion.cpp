@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "called_as.hpp"
@@ -24,6 +25,13 @@ Words flag_words(std::span<const Flag> flags) {
       words.push_back(fmt::format("--{}{}", flag.name, flag.type == FlagType::boolean ? "" : "="));
   return words;
 }
+
+/// What follows a command before its flags.
+struct SecondWords {
+  std::string_view command;
+  std::string_view words;
+};
+constexpr SecondWords kSecondWords[] = {{"explain", "pod reservation node"}, {"migrate", "check"}};
 
 /// The flags at the beginnings of lines of a --help that runtime::flags_help printed.
 Words flags_of_help(std::string_view help) {
@@ -53,8 +61,12 @@ std::string lists(const ProgramHelp& program) {
   Words commands, roles;
   std::string command_flags, role_flags, gates, names;
   for (const CommandHelp& command : program.commands) {
+    if (command.name.find(' ') != std::string_view::npos) continue;
     commands.emplace_back(command.name);
-    command_flags += row(command.name, flags_of_help(command.help));
+    Words words = flags_of_help(command.help);
+    for (const SecondWords& second : kSecondWords)
+      if (second.command == command.name) words.emplace_back(second.words);
+    command_flags += row(command.name, words);
   }
   for (const runtime::RoleDescriptor* role : program.roles) {
     roles.emplace_back(role->name);
@@ -149,13 +161,67 @@ constexpr std::string_view kZsh = R"sh(_koord() {
 }
 )sh";
 
+// What kubectl's plugin is for, in the order of its help.
+constexpr std::string_view kPluginCommands[] = {"explain", "top",   "nodes",        "lent",
+                                                "quota",   "gangs", "reservations", "migrate"};
+
+const CommandHelp* find(const ProgramHelp& program, std::string_view name) {
+  const auto found = std::ranges::find(program.commands, name, &CommandHelp::name);
+  return found != program.commands.end() ? &*found : nullptr;
+}
+
 std::string names() {
   Words words{"koord"};
-  for (const ProgramName& name : program_names()) words.emplace_back(name.name);
+  for (const ProgramName& name : program_names())
+    if (name.name != kPluginCompletion) words.emplace_back(name.name);
   return fmt::format("{}", fmt::join(words, " "));
 }
 
 }  // namespace
+
+std::string plugin_help(const ProgramHelp& program) {
+  std::string out =
+      "kubectl koord: co-location at a glance, and why pods wait. It reads; it writes nothing.\n\n";
+  for (const std::string_view name : kPluginCommands)
+    if (const CommandHelp* const command = find(program, name))
+      out += fmt::format("  kubectl koord {:<14}{}\n", name, command->summary);
+  out += "\nEach has --help, -o json|yaml|wide, --kubeconfig and --context.\n";
+  return out;
+}
+
+std::string plugin_completion(const ProgramHelp& program, std::span<const std::string> words) {
+  static constexpr std::string_view kEnd = ":4\n";  // no names of files
+  const std::string_view typed = words.empty() ? std::string_view() : std::string_view(words.back());
+  std::string out;
+  const auto offer = [&](std::string_view word, std::string_view what) {
+    if (word.starts_with(typed))
+      out += what.empty() ? fmt::format("{}\n", word) : fmt::format("{}\t{}\n", word, what);
+  };
+  if (words.size() < 2) {
+    for (const std::string_view name : kPluginCommands)
+      if (const CommandHelp* const command = find(program, name)) offer(name, command->summary);
+    return out.append(kEnd);
+  }
+  if (typed.starts_with('-')) {
+    const std::string two = fmt::format("{} {}", words[0], words[1]);
+    const CommandHelp* const longer = find(program, two);
+    const CommandHelp* const command = longer != nullptr ? longer : find(program, words[0]);
+    if (command != nullptr)
+      for (const std::string& flag : flags_of_help(command->help)) offer(flag, "");
+    return out.append(kEnd);
+  }
+  if (words.size() == 2)
+    for (const SecondWords& second : kSecondWords) {
+      if (second.command != words[0]) continue;
+      std::string_view rest = second.words;
+      while (!rest.empty()) {
+        const auto end = std::min(rest.find(' '), rest.size());
+        offer(rest.substr(0, end), "");
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+      }
+    }
+  return out.append(kEnd);
+}
 
 std::string bash_completion(const ProgramHelp& program) {
   return fmt::format(

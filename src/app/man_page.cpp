@@ -82,9 +82,11 @@ std::string man_page(const ProgramHelp& program) {
       "do where only one of them has it.\n.PP\nCalled by another name the program is what the name says:\n",
       roff(program.version));
   for (const ProgramName& name : program_names())
-    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(name.name),
-                       name.role.empty() ? std::string("koord, as a plugin of kubectl: \\fBkubectl koord\\fR")
-                                         : fmt::format("\\fBkoord \\-\\-role={}\\fR", roff(name.role)));
+    out += fmt::format(
+        ".TP\n\\fB{}\\fR\n{}\n", roff(name.name),
+        name.name == kPluginCompletion ? std::string("what kubectl completes that plugin's lines with")
+        : name.role.empty()            ? std::string("koord, as a plugin of kubectl: \\fBkubectl koord\\fR")
+                                       : fmt::format("\\fBkoord \\-\\-role={}\\fR", roff(name.role)));
   out += ".SH COMMANDS\n";
   for (const CommandHelp& command : program.commands) {
     out += fmt::format(".SS koord {}\n{}\n", roff(command.name), roff(command.summary));

@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
+#include <algorithm>
 #include <array>
 #include <ostream>
 
 #include "koord/async/timer.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
+#include "koord/runtime/command_output.hpp"
 #include "koord/runtime/event_loop.hpp"
 #include "koord/runtime/kube_clients.hpp"
 #include "koord/runtime/role_host.hpp"
@@ -37,7 +37,9 @@ constexpr std::array kFlags = {
          "End when nothing but leases, events and NodeMetrics has changed for --idle-after, with a summary."},
     Flag{"idle-after", FlagType::duration, "3s", "See --until-idle."},
     Flag{"summary", FlagType::text, "text", "The summary at the end: text, json or none."},
-    Flag{"progress", FlagType::boolean, "false", "Say once a second how far it is, on stderr."},
+    Flag{"progress", FlagType::boolean, "false",
+         "Say once a second how far it is, on stderr. On a terminal a bar shows it while pods wait in any "
+         "case."},
     Flag{"pod-start-delay", FlagType::duration, "100ms", "From binding a pod to its running."},
     Flag{"pod-stop-delay", FlagType::duration, "100ms", "From deleting a pod to its end."},
     Flag{"trace", FlagType::text, "",
@@ -179,7 +181,7 @@ class SandboxProcess {
     co_await host_.stop(std::chrono::seconds{10});
     if (host_.left_behind()) loop_.leave_behind();
     co_await writers_.stop(loop_.clock(), std::chrono::seconds{1});
-    if (line_open_) streams_.err << std::endl;
+    bar_.clear();
     if (begun_) print_summary();
     co_await sandbox_.stop();
   }
@@ -195,7 +197,7 @@ class SandboxProcess {
     if (!kubeconfig.empty()) streams_.out << " kubeconfig=" << kubeconfig;
     streams_.out << " (in memory, for trying and testing, not for production)" << std::endl;
     writers_.spawn("load", load());
-    if (line_.process.get_bool("progress")) writers_.spawn("progress", show_progress());
+    if (terminal_ || line_.process.get_bool("progress")) writers_.spawn("progress", show_progress());
     co_return Result<>();
   }
 
@@ -209,12 +211,19 @@ class SandboxProcess {
     }
   }
 
-  // One line that is written over on a terminal, a line each elsewhere.
+  // A bar on a terminal, as long as there is something to wait for; a line each elsewhere.
   void print_progress(std::uint64_t rate) {
-    streams_.err << (terminal_ ? "\r\033[K" : "") << "nodes " << shown_.ready_nodes << "/" << shown_.nodes
-                 << " ready, pods " << shown_.pods << ": " << shown_.bound << " bound, " << shown_.pending
-                 << " pending, " << rate << " bound/s" << (terminal_ ? "" : "\n") << std::flush;
-    line_open_ = terminal_;
+    const std::string nodes = fmt::format("nodes {}/{} ready, pods", shown_.ready_nodes, shown_.nodes);
+    if (!terminal_) {
+      streams_.err << nodes
+                   << fmt::format(" {}: {} bound, {} pending, {} bound/s\n", shown_.pods, shown_.bound,
+                                  shown_.pending, rate)
+                   << std::flush;
+      return;
+    }
+    if (shown_.pending == 0 && shown_.ready_nodes == shown_.nodes) return bar_.clear();
+    bar_.show(fmt::format("{} bound ({}/s)", nodes, rate),
+              shown_.pods - std::min(shown_.pending, shown_.pods), shown_.pods);
   }
 
   Task<> load() {
@@ -256,9 +265,9 @@ class SandboxProcess {
   runtime::RoleHost host_;
   TaskGroup writers_{loop_.executor(), log_failures(loop_.log())};  // of this process's two streams
   sandbox::Progress shown_;
-  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  const bool terminal_ = runtime::ProgressBar::on_terminal();
+  runtime::ProgressBar bar_{streams_.err, terminal_};
   bool begun_ = false;
-  bool line_open_ = false;
 };
 
 }  // namespace

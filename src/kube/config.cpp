@@ -195,6 +195,7 @@ Result<ClientConfig> parse_kubeconfig(std::string_view text, const std::string& 
   KOORD_TRY(ns, chosen.child("namespace").text());
 
   ClientConfig config;
+  config.source = path;
   if (!ns.empty()) config.default_namespace = ns;
   KOORD_TRY(cluster, named(root, "clusters", "cluster", cluster_name));
   KOORD_CHECK(read_cluster(cluster, config));
@@ -218,6 +219,7 @@ Result<ClientConfig> in_cluster_config(const GetEnv& env, const std::string& roo
                  "not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
   const std::string folder = root + "/var/run/secrets/kubernetes.io/serviceaccount/";
   ClientConfig config;
+  config.source = "the pod's service account";
   const bool ipv6 = host->find(':') != std::string::npos;
   config.server = "https://" + (ipv6 ? "[" + *host + "]" : *host) + ":" + *port;
   KOORD_TRY(ca, content_of(folder + "ca.crt"));

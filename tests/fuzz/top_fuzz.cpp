@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       api::decode<koordlet::PodListView>(middle == std::string_view::npos ? "{}" : text.substr(middle + 1));
   if (!node || !pods) return 0;
   std::string_view table;
-  const std::string shown = koordlet::render_top(*node, *pods, 100, 0);
+  const std::string shown = koordlet::render_top(*node, *pods, {.width = 100});
   for (table = shown; !table.empty();) {
     const auto end = table.find('\n');
     check(end != std::string_view::npos);

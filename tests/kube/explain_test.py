@@ -45,7 +45,7 @@ class ExplainTest(unittest.TestCase):
         self.assertIn("  2 nodes: Insufficient cpu (NodeResourcesFit): explain-large, explain-small\n", text)
         self.assertIn("  - it asked for at most 8 of cpu (it asks for 16): explain-large\n", text)
         self.assertIn("\nWhat the running scheduler remembers, the oldest first:\n", text)
-        self.assertIn(": unschedulable: 0/2 nodes are available: 2 Insufficient cpu.", text)
+        self.assertIn(": unschedulable: 2 Insufficient cpu (0/2 nodes)", text)
         self.api.load([schedulers.pod("as-told", OURS, NAMESPACE, cpu="8")])
         wait_for("it is placed", lambda: self.connection.request("GET", f"{path}/as-told")["spec"].get("nodeName"))
         view = self.explain.view("pod", f"{NAMESPACE}/as-told", self.running, f"--scheduler-ca={ca}")

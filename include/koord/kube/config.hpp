@@ -28,6 +28,9 @@ struct ClientConfig {
   /// Client-side limit: requests a second and bucket size; qps 0 is none.
   double qps = 0;
   int burst = 0;
+  /// Where all that comes from, for messages: a kubeconfig's path, "the pod's service account"; empty: nobody
+  /// said.
+  std::string source;
   /// What a person should be told, e.g. that verification is off.
   std::vector<std::string> warnings;
 };

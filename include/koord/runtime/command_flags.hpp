@@ -2,6 +2,9 @@
 #pragma once
 
 #include <array>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "koord/runtime/flags.hpp"
 
@@ -15,5 +18,13 @@ inline constexpr std::array<Flag, 2> kClusterFlags = {{
      "~/.kube/config."},
     {"context", FlagType::text, "", "The kubeconfig's context; empty: its current one."},
 }};
+
+/// A command line of words and flags in any order, as kubectl's are: "pod default/p -o json".
+struct WordsAndFlags {
+  std::vector<std::string> words;
+  std::vector<std::string> flags;  // for parse_flags(): a flag's value that stood alone is behind it
+};
+/// By the table it is known which flags take a value; a flag that it does not have takes none.
+WordsAndFlags split_words(std::span<const std::string> arguments, std::span<const Flag> table);
 
 }  // namespace koord::runtime

@@ -26,7 +26,7 @@ void add_fields(std::string& out, const api::Schema& schema, const std::string& 
       if (type->kind == api::TypeKind::list) name += "[]";
       type = type->element;
     }
-    out += fmt::format("| `{}` | {} |\n", name, field.doc_text);
+    out += fmt::format("| `{}` | {} |\n", name, api::meaning(field));
   }
 }
 
@@ -67,10 +67,10 @@ std::string docs(StrategyTable strategies, CollectorTable collectors) {
   out +=
       "\n### What hooks can have set of a container\n\n| what | by a CRI proxy (hook server) | by NRI | by "
       "the "
-      "reconciler, afterwards | |\n|---|---|---|---|---|\n";
+      "reconciler, afterwards | remark |\n|---|---|---|---|---|\n";
   for (const CarriageRow& row : carriage_table())
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} | {} | {} |\n", row.name, words(row.hook_server),
-                   words(row.nri), row.reconciled ? "yes" : "no", row.remark);
+                   words(row.nri), row.reconciled ? "yes" : "no", row.remark.empty() ? "-" : row.remark);
   return out;
 }
 

@@ -3,9 +3,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <limits>
 
 namespace koord::koordlet {
+
+Page Page::of(runtime::OutputForm form, const runtime::Screen& screen) {
+  return {screen.width, screen.height, form == runtime::OutputForm::wide, screen.colours};
+}
+
+std::size_t Page::columns() const {
+  return wide ? std::numeric_limits<std::size_t>::max() / 2 : std::max(width, kLeastWidth);
+}
+
+std::size_t Page::name_width(std::size_t longest, std::size_t behind, std::size_t least) const {
+  return std::max(std::min(longest, columns() - behind), least);
+}
 
 std::string cores(const std::optional<double>& value) { return value ? fmt::format("{:.2f}", *value) : "-"; }
 
@@ -23,6 +37,16 @@ std::string bytes(const std::optional<std::int64_t>& value) {
 
 std::string percent(const std::optional<double>& ratio) {
   return ratio ? fmt::format("{:.0f}%", *ratio * 100) : "-";
+}
+
+std::string one_decimal(double amount) { return fmt::format("{:.1f}", amount); }
+
+std::string share(double part, double whole) {
+  return whole > 0 ? percent(part / whole) : std::string(kNone);
+}
+
+std::string plural(std::int64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
 
 std::string clean(std::string_view text, std::size_t width) {

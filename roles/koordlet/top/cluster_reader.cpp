@@ -3,66 +3,109 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
-#include "koord/base/version.hpp"
-#include "koord/kube/config.hpp"
+#include "koord/api/koordinator/classes.hpp"
+#include "koord/api/schema/kind.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/pod_group.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
+#include "koord/runtime/command_cluster.hpp"
 
 namespace koord::koordlet {
 
 namespace {
 
 constexpr std::uint32_t kPage = 500;
+/// Pods that have not ended.
+constexpr std::string_view kAlive = "status.phase!=Succeeded,status.phase!=Failed";
 
 }  // namespace
 
-ClusterReader::ClusterReader(std::unique_ptr<kube::Transport> transport, Clock& clock, std::string server)
-    : transport_(std::move(transport)), client_(*transport_, clock, {}), server_(std::move(server)) {}
+ClusterReader::ClusterReader(std::unique_ptr<kube::Transport> transport, Clock& clock,
+                             kube::ClientConfig config, Progress progress)
+    : transport_(std::move(transport)),
+      client_(*transport_, clock, {}),
+      config_(std::move(config)),
+      progress_(std::move(progress)) {}
 
 Result<std::unique_ptr<ClusterReader>> ClusterReader::make(asio::any_io_executor executor, Clock& clock,
-                                                           const std::string& kubeconfig,
-                                                           const std::string& context) {
-  const kube::GetEnv env = [](const char* name) -> std::optional<std::string> {
-    const char* value = std::getenv(name);
-    return value ? std::optional<std::string>(value) : std::nullopt;
-  };
-  KOORD_TRY(config, kube::find_config(kubeconfig, context, env));
-  config.user_agent = fmt::format("koord-top/{}", build_info().version);
+                                                           kube::ClientConfig config, Progress progress) {
   KOORD_TRY(transport, kube::make_transport(std::move(executor), clock, config));
-  return std::unique_ptr<ClusterReader>(new ClusterReader(std::move(transport), clock, config.server));
+  return std::unique_ptr<ClusterReader>(
+      new ClusterReader(std::move(transport), clock, std::move(config), std::move(progress)));
 }
 
 template <class T>
-Task<Result<>> ClusterReader::each(kube::ListOptions options, ClusterFigures& figures) {
+Task<Result<>> ClusterReader::each(kube::ListOptions options, figures::ClusterFigures& figures) {
   options.limit = kPage;
+  std::size_t read = 0;
   do {
     KOORD_CO_TRY(page, co_await client_.list<T>(options));
     for (const auto& item : page.items) figures.add(*item);
+    read += page.items.size();
+    const auto left =
+        static_cast<std::size_t>(std::max<std::int64_t>(0, page.meta.remaining_item_count.value_or(0)));
     options.continue_token = page.meta.continue_;
+    if (!options.continue_token.empty() || read > kPage)
+      progress_(fmt::format("listing {}", api::kind_of(api::schema<T>()).plural), read,
+                left > 0 ? read + left : 0);
   } while (!options.continue_token.empty());
   co_return Result<>();
 }
 
-Task<Result<ClusterFigures>> ClusterReader::read() {
-  ClusterFigures figures;
-  KOORD_CO_CHECK(co_await each<api::Node>({}, figures));
-  const Result<> metrics = co_await each<api::NodeMetric>({}, figures);
-  if (!metrics && metrics.error().code() != Code::not_found) co_return metrics.error();
-  kube::ListOptions waiting;
-  waiting.field_selector = "spec.nodeName=,status.phase=Pending";
-  KOORD_CO_CHECK(co_await each<api::Pod>(std::move(waiting), figures));
-  // Who may not list them sees the rest.
-  const auto can_do_without = [](const Result<>& listed) {
-    return listed || listed.error().code() == Code::not_found || listed.error().code() == Code::forbidden;
-  };
-  const Result<> reservations = co_await each<api::Reservation>({}, figures);
-  if (!can_do_without(reservations)) co_return reservations.error();
-  const Result<> quotas = co_await each<api::ElasticQuota>({}, figures);
-  if (!can_do_without(quotas)) co_return quotas.error();
-  kube::ListOptions best_effort;
-  best_effort.label_selector = fmt::format("{}=BE", api::kQosLabel);
-  best_effort.field_selector = "spec.nodeName!=";
-  KOORD_CO_CHECK(co_await each<api::Pod>(std::move(best_effort), figures));
+/// Whether all of the kind are known now.
+template <class T>
+Task<Result<bool>> ClusterReader::if_allowed(kube::ListOptions options, figures::ClusterFigures& figures) {
+  const Result<> listed = co_await each<T>(std::move(options), figures);
+  if (listed) co_return true;
+  if (listed.error().code() == Code::not_found) co_return true;  // a kind that the cluster does not have
+  if (listed.error().code() != Code::forbidden) co_return listed.error();
+  figures.note(fmt::format("this user may not list {}: {}", api::kind_of(api::schema<T>()).plural,
+                           listed.error().message()));
+  co_return false;
+}
+
+Task<Result<figures::ClusterFigures>> ClusterReader::read_all(WhatToRead what, std::string ns) {
+  figures::ClusterFigures figures;
+  if (what.nodes) {
+    KOORD_CO_CHECK(co_await each<api::Node>({}, figures));
+    KOORD_CO_CHECK(co_await if_allowed<api::NodeMetric>({}, figures));
+  }
+  kube::ListOptions in_namespace;
+  in_namespace.ns = ns;
+  if (what.all_pods) {
+    kube::ListOptions alive = in_namespace;
+    alive.field_selector = kAlive;
+    KOORD_CO_CHECK(co_await each<api::Pod>(std::move(alive), figures));
+  }
+  if (what.waiting) {
+    kube::ListOptions waiting = in_namespace;
+    waiting.field_selector = "spec.nodeName=,status.phase=Pending";
+    KOORD_CO_CHECK(co_await each<api::Pod>(std::move(waiting), figures));
+  }
+  if (what.reservations) KOORD_CO_CHECK(co_await if_allowed<api::Reservation>({}, figures));
+  if (what.quotas) {
+    KOORD_CO_TRY(known, co_await if_allowed<api::ElasticQuota>({}, figures));
+    if (known) figures.know_quotas();
+  }
+  if (what.groups) {
+    KOORD_CO_TRY(known, co_await if_allowed<api::PodGroup>(in_namespace, figures));
+    if (known) figures.know_groups();
+  }
+  if (what.best_effort) {
+    kube::ListOptions best_effort = in_namespace;
+    best_effort.label_selector = fmt::format("{}=BE", api::kQosLabel);
+    best_effort.field_selector = fmt::format("spec.nodeName!=,{}", kAlive);
+    KOORD_CO_CHECK(co_await each<api::Pod>(std::move(best_effort), figures));
+  }
+  co_return std::move(figures);
+}
+
+Task<Result<figures::ClusterFigures>> ClusterReader::read(WhatToRead what, std::string ns) {
+  auto figures = co_await read_all(what, std::move(ns));
+  if (!figures) co_return runtime::at_server(config_, figures.error());
   co_return std::move(figures);
 }
 

@@ -1,36 +1,54 @@
-// Reads from an API server what `koord top --cluster` shows, page by page.
+// Reads from an API server what `koord top --cluster` and its like show, page by page.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "koord/api/figures/cluster_figures.hpp"
 #include "koord/async/task.hpp"
 #include "koord/kube/client.hpp"
-#include "top/cluster.hpp"
+#include "koord/kube/config.hpp"
 
 namespace koord::koordlet {
+
+/// What is asked for, beside each other.
+struct WhatToRead {
+  bool nodes = false;        // with their NodeMetrics
+  bool best_effort = false;  // pods that nodes are asked for batch resources by
+  bool waiting = false;      // pods without a node
+  bool all_pods = false;     // in place of both
+  bool quotas = false, groups = false, reservations = false;
+};
 
 /// The event loop's thread. What it holds is a page of each kind and the figures.
 class ClusterReader {
  public:
-  /// `kubeconfig` and `context` as kube::find_config() takes them. The clock outlives it.
+  /// "nodes", so many, of so many (0: nobody knows).
+  using Progress = std::function<void(std::string_view what, std::size_t done, std::size_t all)>;
+  /// The clock outlives it.
   static Result<std::unique_ptr<ClusterReader>> make(asio::any_io_executor executor, Clock& clock,
-                                                     const std::string& kubeconfig,
-                                                     const std::string& context);
+                                                     kube::ClientConfig config, Progress progress);
 
-  /// Nodes, their NodeMetrics (none where the cluster has no such kind), pods that wait for a node,
-  /// best-effort pods.
-  Task<Result<ClusterFigures>> read();
-  const std::string& server() const { return server_; }
+  /// Nodes and pods must be readable; kinds that the cluster does not have are empty, what else this user may
+  /// not list is named in the figures' notes. `ns` is that of the pods, quotas and groups; empty: all. Errors
+  /// name the server, and where it and the credentials came from.
+  Task<Result<figures::ClusterFigures>> read(WhatToRead what, std::string ns = {});
+  const std::string& server() const { return config_.server; }
 
  private:
-  ClusterReader(std::unique_ptr<kube::Transport> transport, Clock& clock, std::string server);
+  ClusterReader(std::unique_ptr<kube::Transport> transport, Clock& clock, kube::ClientConfig config,
+                Progress progress);
   template <class T>
-  Task<Result<>> each(kube::ListOptions options, ClusterFigures& figures);
+  Task<Result<>> each(kube::ListOptions options, figures::ClusterFigures& figures);
+  template <class T>
+  Task<Result<bool>> if_allowed(kube::ListOptions options, figures::ClusterFigures& figures);
+  Task<Result<figures::ClusterFigures>> read_all(WhatToRead what, std::string ns);
 
   std::unique_ptr<kube::Transport> transport_;
   kube::Client client_;
-  std::string server_;
+  kube::ClientConfig config_;
+  Progress progress_;
 };
 
 }  // namespace koord::koordlet

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <vector>
 
-#include "top/cells.hpp"
+#include "top/table.hpp"
 
 namespace koord::koordlet {
 
 namespace {
+
+using runtime::Colour;
 
 constexpr std::size_t kQosWidth = 6;
 /// What the columns behind the name take.
@@ -35,8 +37,7 @@ std::string row(std::size_t name_width, std::string_view name, std::string_view 
                            name_width, clean(qos, kQosWidth), cores(usage.cpu_cores), cores(limits.cpu_cores),
                            percent(usage.throttled_ratio), bytes(usage.memory_bytes),
                            bytes(limits.memory_bytes), waits(latency)),
-               name_width + kBehindName) +
-         "\n";
+               name_width + kBehindName);
 }
 
 std::string strategy_line(const koordlet::StrategyView& strategy) {
@@ -85,77 +86,87 @@ std::string lost_text(const InterferenceView& lost) {
   return text;
 }
 
-void add_head(std::string& out, const NodeView& node, std::size_t width) {
+void add_head(Lines& out, const NodeView& node) {
   std::string sources;
-  for (const koordlet::SourceView& source : node.sources)
+  bool works = true;
+  for (const koordlet::SourceView& source : node.sources) {
     sources += fmt::format("  {}{}", source.name, source.ok ? " ok" : " FAILS");
-  out += clean(fmt::format("{}  {}  cgroup {}{}", node.name, node.time.to_string(), node.cgroup_version,
-                           sources),
-               width) +
-         "\n";
+    works = works && source.ok;
+  }
+  out.add(fmt::format("{}  {}  cgroup {}{}", node.name, node.time.to_string(), node.cgroup_version, sources),
+          works ? Colour::none : Colour::bad);
   const double capacity = node.capacity.cpu_cores.value_or(0);
   const auto share = [](double part, double of) {
     return of > 0 ? fmt::format(" ({:.0f}%)", part / of * 100) : "";
   };
-  out += clean(fmt::format("CPU {} of {} cores{}, memory {} of {}{}", cores(node.usage.cpu_cores),
-                           cores(node.capacity.cpu_cores), share(node.usage.cpu_cores.value_or(0), capacity),
-                           bytes(node.usage.memory_bytes), bytes(node.capacity.memory_bytes),
-                           share(static_cast<double>(node.usage.memory_bytes.value_or(0)),
-                                 static_cast<double>(node.capacity.memory_bytes.value_or(0)))),
-               width) +
-         "\n";
+  out.add(fmt::format("CPU {} of {} cores{}, memory {} of {}{}", cores(node.usage.cpu_cores),
+                      cores(node.capacity.cpu_cores), share(node.usage.cpu_cores.value_or(0), capacity),
+                      bytes(node.usage.memory_bytes), bytes(node.capacity.memory_bytes),
+                      share(static_cast<double>(node.usage.memory_bytes.value_or(0)),
+                            static_cast<double>(node.capacity.memory_bytes.value_or(0)))));
   for (const koordlet::StrategyView& strategy : node.strategies)
-    if (strategy.enabled) out += fmt::format("{}\n", clean(strategy_line(strategy), width));
-  if (node.blame) out += fmt::format("{}\n", clean(blame_line(*node.blame), width));
+    if (strategy.enabled)
+      out.add(strategy_line(strategy), strategy.held_seconds ? Colour::warning : Colour::none);
+  if (node.blame) out.add(blame_line(*node.blame));
   for (const InterferenceView& lost : node.interference)
-    out +=
-        fmt::format("{}\n", clean(fmt::format("{} loses to others {}", lost.name, lost_text(lost)), width));
+    out.add(fmt::format("{} loses to others {}", lost.name, lost_text(lost)));
   for (const koordlet::SourceView& source : node.sources)
     if (!source.ok && !source.error.empty())
-      out += fmt::format("{}\n", clean(fmt::format("{}: {}", source.name, source.error), width));
+      out.add(fmt::format("{}: {}", source.name, source.error), Colour::bad);
   for (const koordlet::CollectorView& collector : node.collectors)
-    if (!collector.works)
-      out += fmt::format("{}\n", clean(fmt::format("{}: {}", collector.name, collector.reason), width));
+    if (!collector.works) out.add(fmt::format("{}: {}", collector.name, collector.reason), Colour::warning);
 }
 
-void add_suppressed(std::string& out, const NodeView& node, std::size_t width) {
+void add_suppressed(Lines& out, const NodeView& node) {
   if (node.suppressed.empty() && node.failures.empty()) return;
   constexpr std::size_t kShown = 8;
-  out += "\nHELD BACK\n";
-  for (std::size_t i = 0; i < std::min(kShown, node.suppressed.size()); ++i) {
+  const std::size_t shown =
+      out.page().wide ? node.suppressed.size() : std::min(kShown, node.suppressed.size());
+  out.blank();
+  out.head("HELD BACK");
+  for (std::size_t i = 0; i < shown; ++i) {
     const koordlet::SuppressionView& one = node.suppressed[i];
-    out += clean(fmt::format("{} {} = {}{}{}: {} ({})", one.cgroup, one.knob, one.value,
-                             one.in_force ? "" : " (not yet)", one.held ? " (held)" : "", one.reason,
-                             one.strategy),
-                 width) +
-           "\n";
+    out.add(fmt::format("{} {} = {}{}{}: {} ({})", one.cgroup, one.knob, one.value,
+                        one.in_force ? "" : " (not yet)", one.held ? " (held)" : "", one.reason,
+                        one.strategy));
   }
-  if (node.suppressed.size() > kShown)
-    out += fmt::format("... and {} more\n", node.suppressed.size() - kShown);
+  if (node.suppressed.size() > shown) out.add(fmt::format("... and {} more", node.suppressed.size() - shown));
   for (std::size_t i = 0; i < std::min(kShown, node.failures.size()); ++i)
-    out += clean(fmt::format("refused: {} {}: {}", node.failures[i].cgroup, node.failures[i].knob,
-                             node.failures[i].error),
-                 width) +
-           "\n";
+    out.add(fmt::format("refused: {} {}: {}", node.failures[i].cgroup, node.failures[i].knob,
+                        node.failures[i].error),
+            Colour::bad);
+}
+
+/// Names of pods and containers as the table has them.
+std::size_t longest_name(const PodListView& pods) {
+  std::size_t longest = 12;
+  for (const auto* list : {&pods.pods, &pods.host_applications})
+    for (const PodView& pod : *list) {
+      longest = std::max(longest, pod.ns.size() + 1 + pod.name.size());
+      for (const koordlet::ContainerView& container : pod.containers)
+        longest = std::max(longest, 2 + container.name.size());
+    }
+  return longest;
 }
 
 }  // namespace
 
-std::string render_top(const NodeView& node, const PodListView& pods, std::size_t width, std::size_t height) {
-  width = std::max(width, kLeastWidth);
-  const std::size_t name_width = std::min<std::size_t>(width - kBehindName, 60);
-  std::string out;
-  add_head(out, node, width);
-  out += fmt::format("\n{:<{}} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>13}\n", "TIER", name_width, "PODS",
-                     "CPU", "LIMIT", "THROT", "MEM", "LIMIT", "WAIT p50/p99");
+std::string render_top(const NodeView& node, const PodListView& pods, const Page& page) {
+  const std::size_t name_width = page.name_width(page.wide ? longest_name(pods) : 60, kBehindName);
+  Lines out(page);
+  add_head(out, node);
+  const auto head = [&](std::string_view name, std::string_view second) {
+    out.blank();
+    out.head(fmt::format("{:<{}} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>13}", name, name_width, second, "CPU",
+                         "LIMIT", "THROT", "MEM", "LIMIT", "WAIT p50/p99"));
+  };
+  head("TIER", "PODS");
   for (const koordlet::TierView& tier : node.tiers)
-    out += row(name_width, tier.name, tier.name == "system" ? std::string(kNone) : std::to_string(tier.pods),
-               tier.usage, tier.limits, tier.run_queue_latency);
-  add_suppressed(out, node, width);
-
-  out += fmt::format("\n{:<{}} {:>6} {:>6} {:>6} {:>5} {:>6} {:>6} {:>13}\n", "POD", name_width, "QOS", "CPU",
-                     "LIMIT", "THROT", "MEM", "LIMIT", "WAIT p50/p99");
-  if (!pods.pods_known) out += "the node's pods are not known yet\n";
+    out.add(row(name_width, tier.name, tier.name == "system" ? std::string(kNone) : std::to_string(tier.pods),
+                tier.usage, tier.limits, tier.run_queue_latency));
+  add_suppressed(out, node);
+  head("POD", "QOS");
+  if (!pods.pods_known) out.add("the node's pods are not known yet", Colour::warning);
   std::vector<std::string> lines;
   std::vector<const PodView*> order;
   order.reserve(pods.pods.size());
@@ -167,11 +178,10 @@ std::string render_top(const NodeView& node, const PodListView& pods, std::size_
     const std::string name = pod->ns.empty() ? pod->name : fmt::format("{}/{}", pod->ns, pod->name);
     lines.push_back(row(name_width, name, pod->qos, pod->usage, pod->limits, pod->run_queue_latency));
     if (pod->best_effort_wait_seconds)
-      lines.push_back(fmt::format("  waited {} by best-effort work's doing\n",
+      lines.push_back(fmt::format("  waited {} by best-effort work's doing",
                                   micros(*pod->best_effort_wait_seconds * 1e6)));
     if (pod->interference && pod->interference->all >= kWorthALine)
-      lines.push_back(fmt::format(
-          "{}\n", clean(fmt::format("  loses to others {}", lost_text(*pod->interference)), width)));
+      lines.push_back(fmt::format("  loses to others {}", lost_text(*pod->interference)));
     if (pod->containers.size() > 1)
       for (const koordlet::ContainerView& container : pod->containers)
         lines.push_back(row(name_width, fmt::format("  {}", container.name), "", container.usage,
@@ -180,11 +190,10 @@ std::string render_top(const NodeView& node, const PodListView& pods, std::size_
   for (const PodView& application : pods.host_applications)
     lines.push_back(row(name_width, fmt::format("host: {}", application.name), application.qos,
                         application.usage, application.limits, application.run_queue_latency));
-  const auto used = static_cast<std::size_t>(std::count(out.begin(), out.end(), '\n'));
-  const std::size_t shown = lines_that_fit(lines.size(), used, height);
-  for (std::size_t i = 0; i < shown; ++i) out += lines[i];
-  if (shown < lines.size()) out += fmt::format("... and {} more\n", lines.size() - shown);
-  return out;
+  const std::size_t shown = lines_that_fit(lines.size(), out.count(), page.height);
+  for (std::size_t i = 0; i < shown; ++i) out.add(lines[i]);
+  if (shown < lines.size()) out.add(fmt::format("... and {} more", lines.size() - shown));
+  return out.take();
 }
 
 }  // namespace koord::koordlet

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "koord/api/lists/list_decoder.hpp"
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/core_v1/node.hpp"
@@ -67,7 +69,9 @@ Task<Result<>> ClusterLists::pages(const kube::ObjectType& type, const kube::Sco
     KOORD_CO_TRY(text, co_await client_.list_raw(kind, options));
     KOORD_CO_TRY(meta, api::decode_list(text, type.schema(), sink));
     options.continue_token = meta.continue_;
-    progress_(fmt::format("listing {}: {}", kind.plural, sink.items));
+    const auto left =
+        static_cast<std::size_t>(std::max<std::int64_t>(0, meta.remaining_item_count.value_or(0)));
+    progress_(fmt::format("listing {}", kind.plural), sink.items, left > 0 ? sink.items + left : 0);
   } while (!options.continue_token.empty());
   for (const std::string& bad : sink.bad)
     notes_.push_back(fmt::format("{} could not be read: {}", kind.kind, bad));

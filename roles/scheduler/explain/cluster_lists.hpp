@@ -19,7 +19,8 @@ namespace koord::scheduler::explain {
 /// The event loop's thread, on which the engine lives here, too.
 class ClusterLists {
  public:
-  using Progress = std::function<void(std::string_view)>;
+  /// What is listed, so many, of so many (0: nobody knows).
+  using Progress = std::function<void(std::string_view what, std::size_t done, std::size_t all)>;
   ClusterLists(kube::Client& client, scheduling::Engine& engine, Progress progress)
       : client_(client), engine_(engine), progress_(std::move(progress)) {}
 

@@ -2,7 +2,6 @@
 #include "explain/command.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -21,10 +20,11 @@
 #include "koord/async/task_group.hpp"
 #include "koord/base/file.hpp"
 #include "koord/base/system.hpp"
-#include "koord/base/version.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
+#include "koord/runtime/command_cluster.hpp"
 #include "koord/runtime/command_flags.hpp"
+#include "koord/runtime/command_output.hpp"
 #include "koord/runtime/flags.hpp"
 #include "koord/scheduling/cluster/pod_info.hpp"
 #include "koord/scheduling/config/configuration.hpp"
@@ -61,9 +61,10 @@ constexpr std::array kOwnFlags = {
          "The file of the CA that signed the scheduler's certificate; empty: the certificate is not checked, "
          "and "
          "credentials other than a client certificate are not sent."},
-    Flag{"output", FlagType::text, "text", "text or json.", 'o'},
+    Flag{"output", FlagType::text, "text", runtime::kOutputForms, 'o'},
     Flag{"nodes", FlagType::integer, "5", "So many of the nodes that would do are shown, with their scores."},
-    Flag{"quiet", FlagType::boolean, "false", "Say nothing on stderr of how far it is.", 'q'},
+    Flag{"quiet", FlagType::boolean, "false", "No progress bar on stderr, which terminals have.", 'q'},
+    Flag{"verbose", FlagType::boolean, "false", "Say on stderr, a line each, what is listed and done.", 'v'},
     Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
 };
 constexpr auto kFlags = join_flags(kOwnFlags, kClusterFlags);
@@ -76,7 +77,8 @@ constexpr std::string_view kHelp =
     "  koord explain pod NAMESPACE/NAME\n"
     "  koord explain pod NAME --namespace=NAMESPACE\n"
     "  koord explain reservation NAME\n"
-    "  koord explain --filename=pod.yaml      a pod that there is not yet\n\n";
+    "  koord explain --filename=pod.yaml      a pod that there is not yet\n"
+    "  koord explain node NAME                how its batch-cpu came about (koord explain node --help)\n\n";
 
 /// What is asked about; no name: what --filename says.
 struct Subject {
@@ -91,7 +93,9 @@ class Command {
 
   int run() {
     if (const Result<> ready = prepare(); !ready) return fail(ready.error(), kUsage);
-    TaskGroup tasks(loop_.get_executor(), [this](std::string_view, const Error& e) { fail(e, kFailed); });
+    TaskGroup tasks(loop_.get_executor(), [this](std::string_view, const Error& e) {
+      fail(runtime::at_server(config_, e), kFailed);
+    });
     tasks.spawn("explain", answer());
     while (tasks.size() > 0) loop_.run_one();
     return code_;
@@ -115,8 +119,8 @@ class Command {
     engine_->set_profiles(std::move(profiles));
     transforms_ = configured.koordinators;
     if (transforms_) engine_->set_transforms(scheduling::Transforms());
-    KOORD_TRY(client, kube::find_config(flags_.get("kubeconfig"), flags_.get("context"), &environment));
-    client.user_agent = fmt::format("koord-explain/{}", build_info().version);
+    KOORD_TRY(client, runtime::command_config(flags_, "explain"));
+    config_ = client;
     namespace_ = flags_.get("namespace").empty() ? client.default_namespace : flags_.get("namespace");
     KOORD_TRY(transport, kube::make_transport(loop_.get_executor(), clock_, client));
     if (const std::string& url = flags_.get("scheduler"); !url.empty()) {
@@ -202,7 +206,9 @@ class Command {
       question.pod = std::make_shared<const api::Pod>(std::move(pod));
     }
     if (transforms_ && question.pod) question.pod = scheduling::Transforms().pod(std::move(question.pod));
-    ClusterLists lists(*client_, *engine_, [this](std::string_view what) { progress(what); });
+    ClusterLists lists(*client_, *engine_, [this](std::string_view what, std::size_t done, std::size_t all) {
+      progress(what, done, all);
+    });
     KOORD_CO_CHECK(co_await lists.read());
     question.best = static_cast<std::size_t>(std::clamp<std::int64_t>(flags_.get_int("nodes"), 1, 1000));
     question.now = clock_.now();
@@ -221,8 +227,10 @@ class Command {
     if (!note.empty()) view.notes.push_back(std::move(note));
     view.notes.insert(view.notes.end(), lists.notes().begin(), lists.notes().end());
     progress("");
-    streams_.out << (flags_.get("output") == "json" ? fmt::format("{}\n", api::encode(view))
-                                                    : scheduling::explain::render(view))
+    const OutputForm form = *parse_output_form(flags_.get("output"));
+    streams_.out << (is_for_programs(form)
+                         ? in_form(form, api::encode(view))
+                         : for_people(form, scheduling::explain::render(view, form == OutputForm::wide)))
                  << std::flush;
     co_return Result<>();
   }
@@ -235,14 +243,16 @@ class Command {
     return a != b ? a > b : other.metadata.creation_timestamp < pod.metadata.creation_timestamp;
   }
 
-  /// One line on stderr: over the last one on a terminal.
-  void progress(std::string_view what) {
-    if (flags_.get_bool("quiet")) return;
-    if (!terminal_) {
-      if (!what.empty()) streams_.err << "koord: explain: " << what << "\n";
-      return;
-    }
-    streams_.err << "\r\x1b[K" << what << std::flush;
+  /// A bar on a terminal, lines where they are wanted.
+  void progress(std::string_view what, std::size_t done = 0, std::size_t all = 0) {
+    if (what.empty()) return bar_.clear();
+    if (done > 0)
+      bar_.show(what, done, all);
+    else
+      bar_.show(what);
+    if (!flags_.get_bool("verbose")) return;
+    bar_.clear();
+    streams_.err << "koord: explain: " << what << (done > 0 ? fmt::format(": {}", done) : "") << "\n";
   }
 
   int fail(const Error& error, int code) {
@@ -263,7 +273,8 @@ class Command {
   bool transforms_ = false;  // what pods and nodes are Koordinator says
   std::string namespace_, manifest_;
   bool extended_ = false;  // the configuration has extenders
-  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  runtime::ProgressBar bar_{streams_.err, runtime::ProgressBar::on_terminal() && !flags_.get_bool("quiet")};
+  kube::ClientConfig config_;
   int code_ = kOk;
 };
 
@@ -301,8 +312,8 @@ int run_explain(std::span<const std::string> arguments, Streams streams) {
     return usage(
         "it takes one pod or one reservation: koord explain pod NAMESPACE/NAME, koord explain reservation "
         "NAME, or --filename=pod.yaml");
-  if (const std::string& form = values.get("output"); form != "text" && form != "json")
-    return usage(fmt::format("--output: \"{}\" is neither text nor json", form));
+  if (const auto form = runtime::parse_output_form(values.get("output")); !form)
+    return usage(form.error().message());
   return Command(values, std::move(subject), streams).run();
 }
 

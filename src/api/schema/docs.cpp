@@ -58,10 +58,11 @@ void append_rows(std::string& out, const Schema& schema, const std::string& path
     if (!inlined) at += fmt::format("{}{}", path.empty() ? "" : ".", field.name);
     const auto [type, inner] = innermost(field.type, at);
     const bool deeper = type->kind == TypeKind::structure && depth < kMaxDepth;
-    if (!inlined && !field.doc_text.empty())
+    const std::string_view means = meaning(field);
+    if (!inlined && !means.empty())
       out += fmt::format("| `{}` | {} | {} | {} |\n", at, type_name(*field.type),
                          field.default_text.empty() ? "" : fmt::format("`{}`", field.default_text),
-                         escaped(field.doc_text));
+                         escaped(means));
     else if (!inlined && !deeper)
       plain += fmt::format("{}`{}` ({}{})", plain.empty() ? "" : ", ", field.name, type_name(*field.type),
                            field.default_text.empty() ? "" : fmt::format(", default {}", field.default_text));

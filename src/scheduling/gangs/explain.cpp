@@ -15,7 +15,8 @@ std::string pods(std::int64_t count) { return fmt::format("{} {}", count, count 
 std::string lack(GangBook& book, const std::string& id) {
   const Gang* const gang = book.find(id);
   if (gang == nullptr) return fmt::format("there is no gang {}", id);
-  if (!gang->known) return fmt::format("nobody has said how many pods of the gang {} start together", id);
+  if (!gang->known)
+    return fmt::format("there is no PodGroup {}, and no pod says how many of its gang start together", id);
   if (gang->enough) return {};
   return fmt::format("the gang {} starts with {}, and has {}", id, pods(gang->min), gang->children);
 }

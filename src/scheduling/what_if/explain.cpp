@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "koord/api/figures/cluster_view.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/scheduling/cluster/placeholder.hpp"
@@ -17,6 +18,7 @@
 #include "koord/scheduling/plugin/group_plugin.hpp"
 #include "koord/scheduling/what_if/pod_changes.hpp"
 #include "koord/scheduling/what_if/what_if.hpp"
+#include "scheduling/what_if/lent.hpp"
 #include "scheduling/what_if/reservation_plugin.hpp"
 
 namespace koord::scheduling::explain {
@@ -46,8 +48,10 @@ std::string ago(WallTime then, WallTime now) {
 std::string clause(const PodChange& c, std::string_view at_most, const std::string& asked) {
   switch (c.kind) {
     case Kind::request:
-      if (at_most == "0") return fmt::format("it asked for no {} (it asks for {})", c.subject, asked);
-      return fmt::format("it asked for at most {} of {} (it asks for {})", at_most, c.subject, asked);
+      if (at_most == "0")
+        return fmt::format("it asked for no {} (it asks for {})", people_call(c.subject), asked);
+      return fmt::format("it asked for at most {} of {} (it asks for {})", at_most, people_call(c.subject),
+                         asked);
     case Kind::taint:
       return fmt::format("it tolerated the taint {} (or the node did not have it)", c.subject);
     case Kind::cordon: return "the node were uncordoned";
@@ -269,6 +273,9 @@ class Explaining {
       else
         say("{} is the best of them, with {} points.", v_.best.front().node, v_.best.front().total);
     }
+    if (v_.feasible == 0)
+      for (std::string& sentence : about_lent(engine_, given_, question_.now))
+        v_.summary.push_back(std::move(sentence));
     ask_who_admits();
     if (v_.feasible > 0 && !held_ && gates == 0 && !given_.metadata.deletion_timestamp) try_group();
     if (question_.exists) why_pending();
@@ -330,7 +337,8 @@ class Explaining {
     } else {
       say("The scheduler's last word about it (its condition {}, false for {}): {}: {}",
           is_placeholder(given_) ? "Scheduled" : "PodScheduled",
-          ago(c->last_transition_time.wall(), question_.now), c->reason.view(), c->message.view());
+          ago(c->last_transition_time.wall(), question_.now), c->reason.view(),
+          figures::reason_first(c->message.view()));
       if (v_.feasible > 0 && !held_) say("That is not so any more: it is tried again within minutes.");
     }
     if (!given_.status.nominated_node_name.empty())
@@ -358,13 +366,16 @@ class Explaining {
         if ((remedy.changes & change(i)) == 0) continue;
         const PodChange& c = changes[i];
         ChangeView view{.kind = std::string(name(c.kind)), .subject = c.subject, .asked = {}, .at_most = {}};
+        const auto amount = std::find_if(remedy.amounts.begin(), remedy.amounts.end(),
+                                         [&](const auto& a) { return a.first == i; });
         if (c.kind == Kind::request) {
-          const auto amount = std::find_if(remedy.amounts.begin(), remedy.amounts.end(),
-                                           [&](const auto& a) { return a.first == i; });
           view.asked = amount_text(c.subject, c.asked);
           view.at_most = amount_text(c.subject, amount == remedy.amounts.end() ? 0 : amount->second);
         }
-        clauses.push_back(clause(c, view.at_most, view.asked));
+        const bool lent = c.kind == Kind::request && is_lent(c.subject) && amount != remedy.amounts.end() &&
+                          amount->second > 0;
+        clauses.push_back(clause(c, lent ? people_count(c.subject, amount->second) : view.at_most,
+                                 is_lent(c.subject) ? people_count(c.subject, c.asked) : view.asked));
         out.changes.push_back(std::move(view));
       }
       out.sentence = fmt::format("{}", fmt::join(clauses, ", and "));
@@ -401,7 +412,10 @@ class Explaining {
           pod_->spec.containers.begin(), pod_->spec.containers.end(),
           [&](const api::Container& c) { return c.resources.requests.contains(resource.view()); });
       if (asked || resource == "cpu" || resource == "memory")
-        parts.push_back(fmt::format("{} {}", resource.view(), amount.to_string()));
+        parts.push_back(is_lent(resource.view())
+                            ? fmt::format("{} of {} at most", people_count(resource.view(), amount.value()),
+                                          people_call(resource.view()))
+                            : fmt::format("{} {}", resource.view(), amount.to_string()));
     }
     return fmt::format("{}", fmt::join(parts, ", "));
   }

@@ -6,25 +6,60 @@
 
 #include <algorithm>
 
+#include "koord/api/figures/cluster_view.hpp"
 #include "koord/api/schema/table.hpp"
 
 namespace koord::scheduling::explain {
 
-KOORD_SCHEMA(RefusalView, ROW(plugin), ROW(reasons), ROW(nodes).always(), ROW(examples),
-             ROW(preemption_may_help).always());
-KOORD_SCHEMA(PluginScoreView, ROW(plugin), ROW(score).always(), ROW(weight).always());
-KOORD_SCHEMA(NodeScoreView, ROW(node), ROW(total).always(), ROW(plugins));
-KOORD_SCHEMA(ChangeView, ROW(kind), ROW(subject), ROW(asked), ROW(at_most));
-KOORD_SCHEMA(RemedyView, ROW(changes), ROW(nodes).always(), ROW(examples), ROW(sentence));
-KOORD_SCHEMA(NodeKindView, ROW(like), ROW(nodes).always(), ROW(allocatable), ROW(fits).always(), ROW(plugin),
-             ROW(reasons));
-KOORD_SCHEMA(VictimView, ROW(pod), ROW(priority).always(), ROW(node));
-KOORD_SCHEMA(PreemptionView, ROW(node), ROW(job), ROW(victims), ROW(message));
-KOORD_SCHEMA(ExplanationView, ROW(pod), ROW(exists).always(), ROW(scheduler_name), ROW(profile),
-             ROW(priority).always(), ROW(node), ROW(outcome), ROW(summary), ROW(nodes).always(),
-             ROW(pods).always(), ROW(feasible).always(), ROW(best), ROW(equally_good), ROW(prefilter_message),
-             ROW(refused), ROW(reservations), ROW(more_reservations), ROW(reservation), ROW(message),
-             ROW(remedies), ROW(hopeless), ROW(node_kinds), ROW(preemption), ROW(attempts), ROW(notes));
+KOORD_SCHEMA(RefusalView, ROW(plugin).doc("The filter that refuses it; empty: a step before the filters."),
+             ROW(reasons).doc("In its words."), ROW(nodes).always().doc("So many nodes."),
+             ROW(examples).doc("Some of them."),
+             ROW(preemption_may_help).always().doc("Pods that go would change it."));
+KOORD_SCHEMA(PluginScoreView, ROW(plugin).doc("The plugin."), ROW(score).always().doc("0 to 100."),
+             ROW(weight).always().doc("What it is multiplied by."));
+KOORD_SCHEMA(NodeScoreView, ROW(node).doc("The node."), ROW(total).always().doc("The sum, weights counted."),
+             ROW(plugins).doc("What each plugin gives."));
+KOORD_SCHEMA(ChangeView,
+             ROW(kind).doc("request, taint, unschedulable, nodeSelector, nodeAffinity, podAffinity, "
+                           "podAntiAffinity, topologySpreadConstraint, hostPort or volume."),
+             ROW(subject).doc("Of what: the resource, the taint, ..."),
+             ROW(asked).doc("Of a request: what it is."),
+             ROW(at_most).doc("Of a request: the most that would fit."));
+KOORD_SCHEMA(RemedyView, ROW(changes).doc("All of them together make it fit."),
+             ROW(nodes).always().doc("On so many nodes."), ROW(examples).doc("Some of them."),
+             ROW(sentence).doc("The same in words."));
+KOORD_SCHEMA(NodeKindView, ROW(like).doc("A node of the kind."),
+             ROW(nodes).always().doc("So many are like it."),
+             ROW(allocatable).doc("What it has of what the pod asks for."),
+             ROW(fits).always().doc("One more of them, empty, would take the pod."),
+             ROW(plugin).doc("Else who refuses it."), ROW(reasons).doc("Why."));
+KOORD_SCHEMA(VictimView, ROW(pod).doc("NAMESPACE/NAME."), ROW(priority).always().doc("Its priority."),
+             ROW(node).doc("Where it is, if a gang's are on several."));
+KOORD_SCHEMA(PreemptionView, ROW(node).doc("Where it would go; empty: it would preempt nobody."),
+             ROW(job).doc("For whom they go, if not for the pod alone."),
+             ROW(victims).doc("Who would be removed."), ROW(message).doc("Why nobody."));
+KOORD_SCHEMA(ExplanationView, ROW(pod).doc("NAMESPACE/NAME, or reservation:NAME."),
+             ROW(exists).always().doc("The cluster has it; false: it is a manifest's."),
+             ROW(scheduler_name).doc("As the pod says it."), ROW(profile).doc("Whose rules were asked."),
+             ROW(priority).always().doc("The pod's."), ROW(node).doc("The node that it is on."),
+             ROW(outcome).doc("placed, fits, unschedulable, gated, ending, finished, invalid or unserved."),
+             ROW(summary).doc("Sentences."), ROW(nodes).always().doc("Nodes of the cluster."),
+             ROW(pods).always().doc("Pods of the cluster that have not ended."),
+             ROW(feasible).always().doc("Nodes that would do."),
+             ROW(best).doc("The best of them, and the one that it is on."),
+             ROW(equally_good).doc("So many are as good as the first."),
+             ROW(prefilter_message).doc("Why no node is looked at."),
+             ROW(refused).doc("Nodes that refuse it, by reason."),
+             ROW(reservations).doc("Some that are for it, or that it names."),
+             ROW(more_reservations).doc("So many more."),
+             ROW(reservation).doc("The one that was asked about."),
+             ROW(message).doc("What the scheduler says of an attempt now."),
+             ROW(remedies).doc("What would make it fit, each alone."),
+             ROW(hopeless).doc("Who refuses it whatever it is changed to."),
+             ROW(node_kinds).doc("What a further node would do."),
+             ROW(preemption).doc("Whom it would preempt."),
+             ROW(attempts).doc("What a running scheduler remembers, the oldest first."),
+             ROW(notes).doc("What limits the answer."));
 
 namespace {
 
@@ -46,17 +81,31 @@ void refusals(std::string& out, const std::vector<RefusalView>& all) {
                     r.plugin.empty() ? "" : fmt::format(" ({})", r.plugin), nodes_text(r.examples, r.nodes));
 }
 
-void scores(std::string& out, const ExplanationView& v) {
+/// Whether the nodes that are shown differ in it.
+bool tells_apart(const ExplanationView& v, std::size_t plugin) {
+  return std::ranges::any_of(v.best, [&](const NodeScoreView& n) {
+    return plugin < n.plugins.size() && n.plugins[plugin].score != v.best.front().plugins[plugin].score;
+  });
+}
+
+void scores(std::string& out, const ExplanationView& v, bool wide) {
   out +=
       fmt::format("\nScores (0 to 100, times the plugin's weight; the most wins), {} of {} that would do:\n",
                   v.best.size(), count(v.feasible, "node"));
   std::vector<std::vector<std::string>> table{{"NODE", "TOTAL"}};
-  for (const PluginScoreView& p : v.best.front().plugins)
+  const std::size_t plugins = v.best.front().plugins.size();
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < plugins; ++i)
+    if (wide || tells_apart(v, i)) shown.push_back(i);
+  for (const std::size_t i : shown) {
+    const PluginScoreView& p = v.best.front().plugins[i];
     table[0].push_back(p.weight == 1 ? p.plugin : fmt::format("{}*{}", p.plugin, p.weight));
+  }
   for (const NodeScoreView& n : v.best) {
     auto& row = table.emplace_back();
     row = {n.node == v.node ? fmt::format("{} (it is here)", n.node) : n.node, fmt::to_string(n.total)};
-    for (const PluginScoreView& p : n.plugins) row.push_back(fmt::to_string(p.score));
+    for (const std::size_t i : shown)
+      if (i < n.plugins.size()) row.push_back(fmt::to_string(n.plugins[i].score));
   }
   for (const auto& row : table) {
     out += " ";
@@ -68,6 +117,8 @@ void scores(std::string& out, const ExplanationView& v) {
     }
     out += '\n';
   }
+  if (shown.size() < plugins)
+    out += fmt::format("  The other {} plugins tell none of them apart (-o wide).\n", plugins - shown.size());
 }
 
 void attempt(std::string& out, const AttemptRecord& a) {
@@ -75,7 +126,7 @@ void attempt(std::string& out, const AttemptRecord& a) {
       a.times == 1 ? a.last.to_string()
                    : fmt::format("{} to {}, {} times", a.first.to_string(), a.last.to_string(), a.times);
   out += fmt::format("  {}: {}{}{}\n", when, a.outcome, a.node.empty() ? "" : fmt::format(" on {}", a.node),
-                     a.message.empty() ? "" : fmt::format(": {}", a.message));
+                     a.message.empty() ? "" : fmt::format(": {}", figures::reason_first(a.message)));
   for (const RefusalRecord& r : a.refused)
     out += fmt::format("    {}: {} ({}): {}\n", count(r.nodes, "node"), fmt::join(r.reasons, ", "), r.plugin,
                        nodes_text(r.examples, r.nodes));
@@ -105,7 +156,7 @@ void reservation(std::string& out, const ReservationView& r) {
 
 }  // namespace
 
-std::string render(const ExplanationView& v) {
+std::string render(const ExplanationView& v, bool wide) {
   std::string out;
   for (const std::string& sentence : v.summary) out += fmt::format("{}\n", sentence);
   for (const ReservationView& r : v.reservation) reservation(out, r);
@@ -119,7 +170,7 @@ std::string render(const ExplanationView& v) {
     out += fmt::format("\nNodes that refuse it, by the first plugin that does:\n");
     refusals(out, v.refused);
   }
-  if (!v.best.empty()) scores(out, v);
+  if (!v.best.empty()) scores(out, v, wide);
   if (!v.remedies.empty()) {
     out += "\nIt would fit if (each line alone is enough, and nothing less of it):\n";
     for (const RemedyView& r : v.remedies)
@@ -144,7 +195,7 @@ std::string render(const ExplanationView& v) {
   }
   for (const PreemptionView& p : v.preemption) {
     if (p.node.empty()) {
-      out += fmt::format("\nPreemption: it would preempt nobody: {}\n", p.message);
+      out += fmt::format("\nPreemption: it would preempt nobody: {}\n", figures::reason_first(p.message));
       continue;
     }
     std::vector<std::string> victims;
@@ -164,7 +215,8 @@ std::string render(const ExplanationView& v) {
                        fmt::join(victims, ", "));
   }
   if (!v.message.empty())
-    out += fmt::format("\nWhat the scheduler says of an attempt now:\n  {}\n", v.message);
+    out +=
+        fmt::format("\nWhat the scheduler says of an attempt now:\n  {}\n", figures::reason_first(v.message));
   if (!v.attempts.empty()) out += "\nWhat the running scheduler remembers, the oldest first:\n";
   for (const AttemptRecord& a : v.attempts) attempt(out, a);
   if (!v.notes.empty()) out += '\n';

@@ -9,9 +9,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "koord/api/koordinator/classes.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "scheduling/what_if/lent.hpp"
 
 namespace koord::scheduling::explain {
 
@@ -40,13 +42,20 @@ bool smaller(Changes a, Changes b) { return std::popcount(a) < std::popcount(b);
 /// Equal for nodes of one kind.
 std::string kind_of(const api::Node& node, const std::vector<Symbol>& naming) {
   api::Node bare;
-  bare.status.allocatable = node.status.allocatable;
+  // What it lends changes by the minute, and is another's on each node.
+  for (const auto& [resource, amount] : node.status.allocatable)
+    if (!is_lent(resource.view())) bare.status.allocatable[resource.view()] = amount;
   bare.metadata.labels = node.metadata.labels;
   for (const Symbol& key : naming) bare.metadata.labels.erase(key.view());
   bare.spec.taints = node.spec.taints;
   bare.spec.unschedulable = node.spec.unschedulable;
   for (auto& taint : bare.spec.taints) taint.time_added.reset();
   return api::encode(bare);
+}
+
+std::int64_t lent_cpu(const api::Node& node) {
+  const api::Quantity* const amount = node.status.allocatable.find(api::kBatchCpu);
+  return amount != nullptr ? amount->value() : 0;
 }
 
 }  // namespace
@@ -276,7 +285,8 @@ std::vector<NodeKind> WhatIf::node_kinds() {
   for (Row row = 0; row < nodes.rows(); ++row) {
     if (!nodes.node(row)) continue;
     NodeKind& kind = by_kind[kind_of(*nodes.node(row), naming)];
-    if (kind.nodes++ == 0) kind.like = row;
+    // The one that lends most stands for those that are alike otherwise.
+    if (kind.nodes++ == 0 || lent_cpu(*nodes.node(row)) > lent_cpu(*nodes.node(kind.like))) kind.like = row;
   }
   std::vector<NodeKind> kinds;
   kinds.reserve(by_kind.size());

@@ -59,7 +59,12 @@ class Names(unittest.TestCase):
                 self.assertTrue(prints(link, "version").startswith("koord "))
         plugin = os.path.join(self.folder, "kubectl-koord")
         os.symlink(KOORD, plugin)
-        self.assertEqual(prints(plugin, "--help"), prints(KOORD, "--help"))
+        self.assertTrue(prints(plugin, "--help").startswith("kubectl koord: "))
+        self.assertIn("\n  kubectl koord lent ", prints(plugin))
+        completes = os.path.join(self.folder, "kubectl_complete-koord")
+        os.symlink(KOORD, completes)
+        self.assertEqual(prints(completes, "explain", "n"), "node\n:4\n")
+        self.assertIn("--filename=\n", prints(completes, "explain", "--fi"))
 
     def test_bash_completes(self):
         script = os.path.join(self.folder, "koord")

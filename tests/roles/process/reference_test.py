@@ -2,6 +2,7 @@
 """What is checked in is what the program prints: the reference, with a running role's metrics in it, RBAC and webhooks."""
 import difflib
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -33,6 +34,15 @@ class TheReference(unittest.TestCase):
 
     def test_is_what_the_program_prints(self):
         self.compare("docs", reference.PATH)
+
+    def test_can_be_read(self):
+        """No line that nobody reads to its end, no row of a table that says nothing."""
+        with open(reference.PATH, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        self.assertEqual([f"{n}: {len(line)} characters" for n, line in enumerate(lines, 1) if len(line) > 2000], [])
+        heads = {n for n, line in enumerate(lines) if line.startswith("|---")}
+        empty = [f"{n}: {line}" for n, line in enumerate(lines, 1) if re.search(r"\|\s*\|$", line) and n not in heads]
+        self.assertEqual(empty, [])
 
     def test_the_manifests_are_what_the_program_prints(self):
         for part, file in (("roles", "30-roles.yaml"), ("webhooks", "50-webhooks.yaml")):

@@ -182,6 +182,12 @@ class Readme(unittest.TestCase):
     def explain(self, command):
         self.assertIn("cpu", wait_for("a verdict", lambda: self.prints(command)))
 
+    def explain_node(self, command):
+        self.assertIn("Node node-0000 ", self.prints(command.replace("NAME", "node-0000")))
+
+    def lent(self, command):
+        self.assertIn("batch CPU", self.prints(command))
+
     COMMANDS = (
         ("packaging/dev", a_verb),
         ("build/koord sandbox", the_sandbox),
@@ -194,7 +200,9 @@ class Readme(unittest.TestCase):
         ("build/koord --role=koordlet --standalone-config", the_agent),
         ("build/koord --role=proxy", the_proxy),
         ("build/koord top", top),
+        ("build/koord explain node", explain_node),
         ("build/koord explain", explain),
+        ("build/koord lent", lent),
     )
 
     def test_every_command(self):

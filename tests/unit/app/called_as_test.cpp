@@ -23,8 +23,14 @@ TEST_CASE("the program's name chooses the role") {
       {"./koord-descheduler", {"--v", "4"}, {"--role=descheduler", "--v", "4"}},
       {"/usr/local/bin/koord-runtime-proxy", {"--help"}, {"--role=proxy", "--help"}},
       {"/koord-device-daemon", {}, {"--role=device-daemon"}},
-      {"kubectl-koord", {"top"}, {"top"}},
-      {"/usr/bin/kubectl-koord", {}, {}},
+      // kubectl's plugin looks at clusters, unless the line says otherwise.
+      {"kubectl-koord", {"top"}, {"top", "--cluster"}},
+      {"kubectl-koord", {"top", "--addr=n:9316", "--once"}, {"top", "--addr=n:9316", "--once"}},
+      {"kubectl-koord", {"top", "--cluster=true"}, {"top", "--cluster=true"}},
+      {"kubectl-koord", {"explain", "pod", "p"}, {"explain", "pod", "p"}},
+      {"/usr/bin/kubectl-koord", {}, {"__kubectl-help"}},
+      {"/usr/bin/kubectl-koord", {"-h"}, {"__kubectl-help"}},
+      {"/usr/bin/kubectl_complete-koord", {"top", "--"}, {"__kubectl-complete", "top", "--"}},
       // A line that says roles itself, or begins with a command, means what it says.
       {"/koordlet", {"--role=manager", "--v=2"}, {"--role=manager", "--v=2"}},
       {"/koordlet", {"-role", "koordlet"}, {"-role", "koordlet"}},

@@ -23,5 +23,28 @@ TEST_CASE("both shells list what the tables have") {
   }
 }
 
+TEST_CASE("kubectl is told what may follow, of the plugin's commands alone") {
+  struct Row {
+    std::vector<std::string> words;
+    const char* told;
+  };
+  for (const Row& row : {Row{{}, "top\ta table\n:4\n"},
+                         {{""}, "top\ta table\n:4\n"},
+                         {{"t"}, "top\ta table\n:4\n"},
+                         {{"c"}, ":4\n"},  // crds are none of it
+                         {{"top", "--"}, "--once\n--file=\n:4\n"},
+                         {{"top", "--f"}, "--file=\n:4\n"},
+                         {{"top", ""}, ":4\n"},
+                         {{"explain", "r"}, "reservation\n:4\n"},
+                         {{"nothing", "--"}, ":4\n"}}) {
+    CAPTURE(row.words);
+    CHECK(plugin_completion(sample_program(), row.words) == row.told);
+  }
+  CHECK(plugin_help(sample_program()) ==
+        "kubectl koord: co-location at a glance, and why pods wait. It reads; it writes nothing.\n\n"
+        "  kubectl koord top           a table\n"
+        "\nEach has --help, -o json|yaml|wide, --kubeconfig and --context.\n");
+}
+
 }  // namespace
 }  // namespace koord::app

@@ -104,7 +104,7 @@ struct ExplanationView {
   KOORD_STRUCT(ExplanationView);
 };
 
-/// Lines of text, each ended.
-std::string render(const ExplanationView& view);
+/// Lines of text, each ended. Scores are shown of the plugins that tell the nodes apart, `wide` of all.
+std::string render(const ExplanationView& view, bool wide = false);
 
 }  // namespace koord::scheduling::explain

@@ -1,13 +1,23 @@
-// `koord top --cluster`: what is added up, how it is ordered and paged, and that it keeps to the terminal.
-#include "top/cluster.hpp"
+// `koord top --cluster` and its like: whole texts at 80 columns, how nodes are ordered and paged, and that
+// they keep to the terminal.
+#include "top/cluster_text.hpp"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
+#include "koord/api/figures/cluster_figures.hpp"
 #include "koord/api/schema/codec.hpp"
+#include "koord/api/types/core_v1/node.hpp"
+#include "koord/api/types/core_v1/pod.hpp"
+#include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/elastic_quota.hpp"
+#include "koord/api/types/sigs_scheduling_v1alpha1/pod_group.hpp"
+#include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 
 namespace koord::koordlet {
 namespace {
+
+using figures::ClusterFigures;
 
 const api::Time kNow = *api::Time::parse("2026-01-01T00:10:00Z");
 
@@ -46,6 +56,12 @@ api::Pod pod(std::string_view name, std::string_view on, std::string_view why = 
       name, on, why, phase));
 }
 
+std::string joined(const std::vector<std::string_view>& lines) {
+  std::string text;
+  for (const std::string_view line : lines) text += fmt::format("{}\n", line);
+  return text;
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -70,7 +86,11 @@ std::vector<std::string> shown(const std::string& text) {
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("A cluster: what is used by tier, what is lent and asked for, who waits and why") {
+constexpr Page k80{};
+
+/// Five nodes of which one is asked for more than it lends; five pods that wait; a quota, gangs, a
+/// reservation.
+ClusterFigures five_nodes() {
   ClusterFigures figures;
   for (const api::Node& each :
        {node("a", 3000), node("b", 1000), node("c", 0, "False"), node("d", 0), node("e", 0)})
@@ -81,50 +101,119 @@ TEST_CASE("A cluster: what is used by tier, what is lent and asked for, who wait
   figures.add(metric("d", 1, 0, "2026-01-01T00:01:00Z"));
   figures.add(metric("a", 9, 9));
   figures.add(metric("nobody", 9, 9));
-  figures.add(pod("x", "a", "", "Running"));
+  figures.add(pod("x", "b", "", "Running"));
   figures.add(pod("y", "nobody"));
   figures.add(pod("gone", "a", "", "Succeeded"));
   for (const char* name : {"p1", "p2", "p3", "p4"})
-    figures.add(pod(name, "", "0/5 nodes are available: 5 Insufficient"));
+    figures.add(
+        pod(name, "",
+            "0/5 nodes are available: 5 Insufficient kubernetes.io/batch-cpu. preemption: 0/5 nodes are "
+            "available: 5 No preemption victims found for incoming pod."));
   figures.add(pod("new", "", ""));
-  const std::string text = figures.render("https://there:6443", kNow, {}, 100, 0);
-  CAPTURE(text);
-  for (const char* part :
-       {"https://there:6443  2026-01-01T00:10:00Z  5 nodes: 4 ready, 2 report; 5 pods wait",
-        "CPU 12.0 of 30.0 cores used (40%), memory 120Gi of 300Gi (40%)\n",
-        "not counted, because 2 nodes never reported: 20.0 cores, memory 200Gi\n",
-        "CPU 4.0 cores, 1.5 asked for, 1.5 used; memory 100Gi, 3.0Gi asked for, 18Gi used",
-        "koord-prod         3       9.0   30%     90Gi   30%", "koord-batch        3       1.5    5%",
-        "system             -       1.5", "     4   10m  0/5 nodes are available: 5 Insufficient\n",
-        "d/p1, d/p2, d/p3, ...\n", "     1   10m  Unschedulable\n"})
-    CHECK(holds(text, part));
-  CHECK(!holds(text, "koord-mid"));
-  CHECK(!holds(text, "d/p4"));
-  for (const auto& [name, state] : {std::pair{"a ", "ready"},
-                                    {"b ", "ready"},
-                                    {"c ", "NotReady"},
-                                    {"d ", "9m old"},
-                                    {"e ", "no report"}}) {
-    CAPTURE(name);
-    bool found = false;
-    for (const std::string& line : lines_of(text))
-      found = found || (line.starts_with(name) && line.ends_with(state));
-    CHECK(found);
-  }
-  CHECK(holds(text, "1.5/3.0"));
-  CHECK(holds(text, "3.0Gi/20Gi"));
+  return figures;
+}
+
+TEST_CASE("A cluster at 80 columns: what is used by tier, what is lent and asked for, who waits and why") {
+  const figures::ClusterView view = five_nodes().view("https://there:6443", kNow);
+  CHECK(cluster_text(view, {}, k80) ==
+        joined({"2026-01-01T00:10:00Z  5 nodes: 4 ready, 2 report, 1 over-asked; 5 pods wait",
+                "CPU 12.0 of 30.0 cores used (40%), memory 120Gi of 300Gi (40%)",
+                "not counted, because 2 nodes never reported: 20.0 cores, memory 200Gi",
+                "lent to batch: CPU 4.0 cores, 1.5 asked for, 1.5 used",
+                "               memory 100Gi, 3.0Gi asked for, 18Gi used",
+                "",
+                "TIER            PODS       CPU            MEM",
+                "koord-prod         3       9.0   30%     90Gi   30%",
+                "koord-batch        3       1.5    5%     18Gi    6%",
+                "system             -       1.5    5%     12Gi    4%",
+                "",
+                " WAIT SINCE  WHY, AND FOR EXAMPLE WHO",
+                "    4   10m  5 Insufficient kubernetes.io/batch-cpu (0/5 nodes)",
+                "             d/p1, d/p2, d/p3, ...",
+                "    1   10m  Unschedulable",
+                "             d/new",
+                "",
+                "NODE      CPU  MEM   PROD  BATCH   ASKED/LENT       MEMORY     STATE",
+                "b         70%  40%    6.0    0.5      1.5/1.0!  3.0Gi/20Gi     ready",
+                "a         35%  40%    2.0    1.0      0.0/3.0       0/20Gi     ready",
+                "d         15%  40%    1.0    0.0      0.0/0.0       0/20Gi    9m old",
+                "c           -    -      -      -      0.0/0.0       0/20Gi  NotReady",
+                "e           -    -      -      -      0.0/0.0       0/20Gi no report"}));
+  CHECK(holds(cluster_text(view, {}, {.wide = true}), "https://there:6443\n"));
+  CHECK(holds(cluster_text(view, {}, {.wide = true}),
+              "0/5 nodes are available: 5 Insufficient kubernetes.io/batch-cpu. pre"));
+  CHECK(lent_text(view, k80) ==
+        joined({"lent to batch: CPU 4.0 cores, 1.5 asked for, 1.5 used",
+                "               memory 100Gi, 3.0Gi asked for, 18Gi used",
+                "2 of 5 nodes lend; 1 is asked for more than it lends now (!)", "",
+                "NODE        CPU  ASKED   USED   FREE      MEM  ASKED   USED   FREE",
+                "a           3.0    0.0    1.0    3.0     20Gi      0  6.0Gi   20Gi",
+                "b           1.0    1.5    0.5    0.0 !   20Gi  3.0Gi  6.0Gi   17Gi"}));
   using Names = std::vector<std::string>;
-  CHECK(shown(text) == Names{"b", "a", "d", "c", "e"});
-  CHECK(shown(figures.render("", kNow, {ClusterOrder::batch}, 100, 0)) == Names{"a", "b", "c", "d", "e"});
-  CHECK(shown(figures.render("", kNow, {ClusterOrder::name, 1, 2}, 100, 0)) == Names{"a", "b"});
-  CHECK(shown(figures.render("", kNow, {ClusterOrder::name, 3, 2}, 100, 0)) == Names{"e"});
-  CHECK(shown(figures.render("", kNow, {ClusterOrder::name, 99, 2}, 100, 0)) == Names{"e"});
-  CHECK(holds(figures.render("", kNow, {ClusterOrder::name, 2, 2}, 100, 0), "page 2 of 3: 5 nodes"));
+  CHECK(shown(nodes_text(view, {}, k80)) == Names{"b", "a", "d", "c", "e"});
+  CHECK(shown(nodes_text(view, {ClusterOrder::batch}, k80)) == Names{"a", "b", "c", "d", "e"});
+  CHECK(shown(nodes_text(view, {ClusterOrder::asked}, k80)) == Names{"b", "a", "c", "d", "e"});
+  CHECK(shown(nodes_text(view, {ClusterOrder::name, 1, 2}, k80)) == Names{"a", "b"});
+  CHECK(shown(nodes_text(view, {ClusterOrder::name, 3, 2}, k80)) == Names{"e"});
+  CHECK(shown(nodes_text(view, {ClusterOrder::name, 99, 2}, k80)) == Names{"e"});
+  CHECK(holds(nodes_text(view, {ClusterOrder::name, 2, 2}, k80), "page 2 of 3: 5 nodes"));
   CHECK(parse_cluster_order("batch") == ClusterOrder::batch);
   CHECK(!parse_cluster_order("size"));
 }
 
-TEST_CASE("A reservation without a node waits, as pods do") {
+TEST_CASE(
+    "Over-asked nodes and those that do not report have their colours on a terminal, and none elsewhere") {
+  const figures::ClusterView view = five_nodes().view("", kNow);
+  const std::string text = nodes_text(view, {}, {.colours = true});
+  CHECK(holds(text, "\x1b[31mb "));
+  CHECK(holds(text, "\x1b[33me "));
+  CHECK(holds(text, "\x1b[1mNODE"));
+  CHECK(!holds(nodes_text(view, {}, k80), "\x1b"));
+}
+
+TEST_CASE("A cluster that lends nothing says why") {
+  struct Row {
+    const char* name;
+    bool reports;
+    const char* line;
+  };
+  for (const Row& row :
+       {Row{"nobody reports", false, "no node lends batch CPU: 0 of 2 report; is koordlet running?\n"},
+        {"one reports", true, "no node lends batch CPU: 1 of 2 report; is colocation on?\n"}}) {
+    CAPTURE(row.name);
+    ClusterFigures figures;
+    figures.add(node("a", 0));
+    figures.add(node("b", 0));
+    if (row.reports) figures.add(metric("a", 1, 0));
+    const figures::ClusterView view = figures.view("", kNow);
+    CHECK(holds(cluster_text(view, {}, k80), row.line));
+    CHECK(lent_text(view, k80) == row.line);
+  }
+}
+
+TEST_CASE("The reason comes before how many nodes there are") {
+  struct Row {
+    const char* said;
+    const char* shown;
+  };
+  for (const Row& row :
+       {Row{"0/12 nodes are available: 12 Insufficient cpu.", "12 Insufficient cpu (0/12 nodes)"},
+        {"0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint {a: b}. preemption: "
+         "0/3 nodes "
+         "are available: 3 No preemption victims found for incoming pod.",
+         "1 Insufficient cpu, 2 node(s) had untolerated taint {a: b} (0/3 nodes)"},
+        {"0/2 nodes are available: 2 No preemption victims found for incoming pod., preemption: 0/2 nodes "
+         "are "
+         "available: 2 No preemption victims found for incoming pod.",
+         "2 No preemption victims found for incoming pod (0/2 nodes)"},
+        {"0/1 nodes are available: ", "0/1 nodes are available: "},
+        {"gang has not enough pods", "gang has not enough pods"},
+        {"a/b nodes are available: c", "a/b nodes are available: c"},
+        {"", ""}})
+    CHECK(figures::reason_first(row.said) == row.shown);
+}
+
+TEST_CASE("Reservations: where they keep room, and why one waits, as pods do") {
   const auto reservation = [](std::string_view name, std::string_view status) {
     return object<api::Reservation>(fmt::format(
         R"({{"metadata":{{"name":"{}","creationTimestamp":"2026-01-01T00:08:20Z"}},"status":{}}})", name,
@@ -136,15 +225,63 @@ TEST_CASE("A reservation without a node waits, as pods do") {
   figures.add(reservation("pending",
                           R"({"phase":"Pending","conditions":[{"type":"Scheduled","status":"False",)"
                           R"("reason":"Unschedulable","message":"no room"}]})"));
-  figures.add(reservation("there", R"({"phase":"Available","nodeName":"a"})"));
+  figures.add(reservation("there",
+                          R"({"phase":"Available","nodeName":"a","allocatable":{"cpu":"4","memory":"8Gi"},)"
+                          R"("allocated":{"cpu":"1500m","memory":"2Gi"},"currentOwners":[{"name":"q"}]})"));
   figures.add(reservation("over", R"({"phase":"Failed"})"));
-  const std::string text = figures.render("", kNow, {}, 100, 0);
-  CAPTURE(text);
-  for (const char* part : {"; 1 pods and 2 reservations wait", "     2   10m  no room\n",
-                           "d/p, reservation pending\n", "     1  100s  nobody has looked at it yet\n"})
+  const figures::ClusterView view = figures.view("", kNow);
+  CHECK(reservations_text(view, k80) ==
+        joined({"3 reservations, 2 waiting for a node", "",
+                "RESERVATION PHASE     NODE CPU USED/OF       MEMORY  PODS   AGE",
+                "new         Pending   -        0.0/0.0          0/0     0  100s",
+                "    nobody has looked at it yet",
+                "pending     Pending   -        0.0/0.0          0/0     0  100s", "    no room",
+                "there       Available a        1.5/4.0  2.0Gi/8.0Gi     1  100s"}));
+  const std::string text = cluster_text(view, {}, k80);
+  for (const char* part : {"; 1 pod and 2 reservations wait", "    2   10m  no room\n",
+                           "d/p, reservation pending\n", "    1  100s  nobody has looked at it yet\n"})
     CHECK(holds(text, part));
   CHECK(!holds(text, "there"));
-  CHECK(!holds(text, "over"));
+}
+
+api::Pod member(std::string_view name, std::string_view on, std::string_view meta) {
+  return object<api::Pod>(fmt::format(
+      R"({{"metadata":{{"name":"{}","namespace":"d","creationTimestamp":"2026-01-01T00:05:00Z",{}}},)"
+      R"("spec":{{"nodeName":"{}"}},"status":{{"phase":"Pending","conditions":[{{"type":"PodScheduled","status":"False",)"
+      R"("message":"0/5 nodes are available: 5 Insufficient cpu."}}]}}}})",
+      name, meta, on));
+}
+
+TEST_CASE("Gangs: whole ones, short ones, those that wait, and one that does not exist") {
+  ClusterFigures figures;
+  constexpr std::string_view kWhole = R"("labels":{"pod-group.scheduling.sigs.k8s.io":"whole"})",
+                             kShort = R"("annotations":{"gang.scheduling.koordinator.sh/name":"short",)"
+                                      R"("gang.scheduling.koordinator.sh/min-available":"3"})",
+                             kLost = R"("labels":{"pod-group.scheduling.sigs.k8s.io":"lost"})",
+                             kQuota = R"("labels":{"quota.scheduling.koordinator.sh/name":"team-z"})";
+  for (const char* name : {"w1", "w2"}) figures.add(member(name, "a", kWhole));
+  figures.add(member("s1", "", kShort));
+  for (const char* name : {"l1", "l2"}) figures.add(member(name, "", kLost));
+  figures.add(member("q", "", kQuota));
+  figures.add(
+      object<api::PodGroup>(R"({"metadata":{"name":"whole","namespace":"d"},"spec":{"minMember":2}})"));
+  figures.add(object<api::PodGroup>(
+      R"({"metadata":{"name":"old","namespace":"d"},"spec":{"minMember":2},"status":{"phase":"Finished"}})"));
+  // Who may not list groups and quotas is not told that there are none.
+  CHECK(figures.view("", kNow).missing.empty());
+  figures.know_groups();
+  figures.know_quotas();
+  const figures::ClusterView view = figures.view("", kNow);
+  CHECK(gangs_text(view, k80) ==
+        joined({"4 gangs", "", "GANG       MIN  PODS PLACED  WAIT SINCE  STATE",
+                "d/lost       -     2      0     2    5m  does not exist",
+                "    5 Insufficient cpu (0/5 nodes)", "d/short      3     1      0     1    5m  short",
+                "    5 Insufficient cpu (0/5 nodes)", "d/old        2     0      0     0     -  ended",
+                "d/whole      2     2      2     0     -  complete"}));
+  CHECK(holds(cluster_text(view, {}, k80),
+              "not there, but named by pods: quota team-z (1 pod), gang d/lost (2 pods)\n"));
+  CHECK(holds(quotas_text(view, k80),
+              "not there, but named by pods: quota team-z (1 pod), gang d/lost (2 pods)\n"));
 }
 
 TEST_CASE(
@@ -169,26 +306,20 @@ TEST_CASE(
   for (const char* name : {"p", "q"})
     figures.add(
         pod(name, "", "0/1 nodes are available: Insufficient quotas, quotaName: wanted, runtime: cpu:5"));
-  const std::string text = figures.render("", kNow, {}, 110, 0);
-  CAPTURE(text);
-  std::vector<std::string> rows;
-  for (const std::string& line : lines_of(text))
-    if (line.find("/8.0Gi") != std::string::npos || line.starts_with("koordinator-")) rows.push_back(line);
-  const auto row = [](std::string_view name, std::string_view rest) {
-    return fmt::format("{:<40} {}", name, rest);
-  };
-  CHECK(rows == std::vector<std::string>{
-                    row("wanted", "    5.0     5.0     5.0     0.0     0.0     4.0Gi/8.0Gi      2"),
-                    row("borrower", "   20.0    50.0    50.0     0.0    30.0     4.0Gi/8.0Gi      0"),
-                    row("keeps", "   40.0    10.0    40.0     0.0     0.0     4.0Gi/8.0Gi      0"),
-                    row("lender", "   40.0    10.0    20.0    30.0     0.0     4.0Gi/8.0Gi      0"),
-                    row("koordinator-default-quota",
-                        "    0.0     0.0       -     0.0     0.0             0/-      0")});
-  CHECK(holds(figures.render("", kNow, {}, 110, 24), "QUOTA (CPU)"));
+  const figures::ClusterView view = figures.view("", kNow);
+  CHECK(quotas_text(view, k80) ==
+        joined({"5 quotas, 2 pods waiting for them", "",
+                "QUOTA (CPU)           MIN   USED MAY USE   LENT BORROWS   MEMORY/MAY USE   WAIT",
+                "wanted                5.0    5.0     5.0    0.0     0.0      4.0Gi/8.0Gi      2",
+                "borrower             20.0   50.0    50.0    0.0    30.0      4.0Gi/8.0Gi      0",
+                "keeps                40.0   10.0    40.0    0.0     0.0      4.0Gi/8.0Gi      0",
+                "lender               40.0   10.0    20.0   30.0     0.0      4.0Gi/8.0Gi      0",
+                "koordinator-defau~    0.0    0.0       -    0.0     0.0              0/-      0"}));
+  CHECK(holds(cluster_text(view, {}, {.height = 24}), "QUOTA (CPU)"));
 }
 
 TEST_CASE("A large cluster, and one with nothing in it, keep to the terminal") {
-  CHECK(lines_of(ClusterFigures().render("https://there", kNow, {}, 80, 24)).size() <= 24);
+  CHECK(lines_of(cluster_text(ClusterFigures().view("https://there", kNow), {}, {80, 24})).size() <= 24);
   ClusterFigures figures;
   for (int i = 0; i < 10'000; ++i) {
     const std::string name = fmt::format("node-with-a-name-that-is-longer-than-its-column-{:05}", i);
@@ -198,9 +329,10 @@ TEST_CASE("A large cluster, and one with nothing in it, keep to the terminal") {
   for (int i = 0; i < 3'000; ++i)
     figures.add(pod(fmt::format("p{}", i), "",
                     fmt::format("reason \\u001b[2J {} of a long line that goes on and on and on and on", i)));
+  const figures::ClusterView view = figures.view("https://there", kNow);
   for (const auto& [width, height] : {std::pair{80, 24}, {120, 50}, {200, 10}}) {
-    const std::string text = figures.render("https://there", kNow, {}, static_cast<std::size_t>(width),
-                                            static_cast<std::size_t>(height));
+    const std::string text =
+        cluster_text(view, {}, {static_cast<std::size_t>(width), static_cast<std::size_t>(height)});
     const auto lines = lines_of(text);
     CHECK(lines.size() <= static_cast<std::size_t>(std::max(height, 27)));
     for (const std::string& line : lines) CHECK(line.size() <= static_cast<std::size_t>(width));

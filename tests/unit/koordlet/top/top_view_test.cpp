@@ -64,7 +64,7 @@ TEST_CASE("Node, tiers, what is held back and why, pods by their CPU") {
   two.name = "two";
   big.containers = {one, two};
   pods.pods = {small, big};
-  const std::string text = render_top(node(), pods, 80, 0);
+  const std::string text = render_top(node(), pods, {80, 0});
   CAPTURE(text);
   for (const char* part :
        {"kubelet ok", "API server FAILS", "API server: connection refused", "CPU 1.50 of 4.00 cores (38%)",
@@ -91,7 +91,7 @@ TEST_CASE("What does not fit is counted; other people's text does nothing to the
     pod.name = "\x1b[2J" + std::string(200, 'x') + std::to_string(i);
     pods.pods.push_back(pod);
   }
-  const std::string text = render_top(node(), pods, 40, 24);
+  const std::string text = render_top(node(), pods, {40, 24});
   CHECK(std::count(text.begin(), text.end(), '\n') <= 24);
   CHECK(text.find("more\n") != std::string::npos);
   CHECK(text.find('\x1b') == std::string::npos);
@@ -99,7 +99,7 @@ TEST_CASE("What does not fit is counted; other people's text does nothing to the
 }
 
 TEST_CASE("Before anything is known") {
-  const std::string text = render_top({}, {}, 80, 0);
+  const std::string text = render_top({}, {}, {80, 0});
   CHECK(text.find("the node's pods are not known yet") != std::string::npos);
 }
 

@@ -204,16 +204,14 @@ TEST_CASE("a reservation that waits: what a pod would be told, and who waits for
   CHECK(
       text.starts_with("Reservation r fits on none of 1 node.\n"
                        "The scheduler's last word about it (its condition Scheduled, false for 0 seconds): "
-                       "Unschedulable: 0/1 nodes are available: 1 Insufficient cpu.\n"
+                       "Unschedulable: 1 Insufficient cpu (0/1 nodes)\n"
                        "It does not expire.\n"
                        "\nPods that it is for and that have none of it:\n"
                        "  default/p waits: does not serve it: it is on no node yet\n"));
   CHECK(has(text,
             "\nIt would fit if (each line alone is enough, and nothing less of it):\n  - it asked for at "
             "most 2 of cpu (it asks for 3): n\n"));
-  CHECK(has(text,
-            "\nWhat the scheduler says of an attempt now:\n  0/1 nodes are available: 1 Insufficient "
-            "cpu"));
+  CHECK(has(text, "\nWhat the scheduler says of an attempt now:\n  1 Insufficient cpu (0/1 nodes)\n"));
 }
 
 TEST_CASE("the first sentence of a reservation") {

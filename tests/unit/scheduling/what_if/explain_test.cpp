@@ -274,8 +274,8 @@ TEST_CASE("what it would preempt") {
   SECTION("nobody") {
     const auto pod = make_pod("p", "2", "", prioritised(1));
     const std::string text = explain::render(ask(world, pod, false));
-    CHECK(text.find("\nPreemption: it would preempt nobody: 0/1 nodes are available: 1 No preemption victims "
-                    "found for incoming pod.") != std::string::npos);
+    CHECK(text.find("\nPreemption: it would preempt nobody: 1 No preemption victims found for incoming pod "
+                    "(0/1 nodes)\n") != std::string::npos);
   }
 }
 
@@ -406,6 +406,47 @@ TEST_CASE("a pod that nobody serves says so") {
   CHECK(
       text.find("It waits for a scheduler named \"mine\"; this configuration serves default-scheduler. If no "
                 "other scheduler of that name runs, nobody will ever place it.\n") != std::string::npos);
+}
+
+std::shared_ptr<const api::Pod> batch_pod(const char* name, std::int64_t milli) {
+  return make_pod(name, "0", "", [&](auto& p) {
+    p.spec.containers[0].resources.requests["kubernetes.io/batch-cpu"] = api::Quantity::from_int(milli);
+  });
+}
+
+std::shared_ptr<const api::Node> lender(const char* name, std::int64_t milli) {
+  return make_node(name, "8", "8Gi", [&](auto& n) {
+    n.status.allocatable["kubernetes.io/batch-cpu"] = api::Quantity::from_int(milli);
+    n.status.allocatable["kubernetes.io/batch-memory"] = api::Quantity::must("4Gi");
+  });
+}
+
+TEST_CASE("what is lent is told in cores, in one line for all nodes that lend") {
+  World world(whole());
+  world.engine.put_node(lender("a", 2500));
+  world.engine.put_node(lender("b", 500));
+  world.engine.put_node(lender("c", 1750));
+  const ExplanationView view = ask(world, batch_pod("p", 4000));
+  CHECK(std::ranges::find(
+            view.summary,
+            "It asks for 4 cores of batch CPU; 3 of 3 nodes lend 0.5 cores to 2.5 cores each, what is "
+            "taken already included.") != view.summary.end());
+  CHECK(remedies(view) == std::vector<std::string>{
+                              "it asked for at most 2.5 cores of batch CPU (it asks for 4 cores): a of 1"});
+  REQUIRE(view.node_kinds.size() == 1);
+  CHECK(view.node_kinds[0].nodes == 3);
+  CHECK(view.node_kinds[0].like == "a");
+}
+
+TEST_CASE("where no node lends, who ought to is named") {
+  World world(whole());
+  world.engine.put_node(make_node("a"));
+  world.engine.put_node(make_node("b"));
+  const ExplanationView view = ask(world, batch_pod("p", 4000));
+  const bool said = std::ranges::any_of(view.summary, [](const std::string& sentence) {
+    return sentence.starts_with("No node lends batch CPU") && sentence.ends_with("is koordlet running?");
+  });
+  CHECK(said);
 }
 
 }  // namespace
