@@ -57,9 +57,13 @@ class Cluster:
 
     started = []  # all of them, to be ended whatever happens
 
-    def __init__(self, folder, name, day, services, roles, load=(), flags=(), environment=None):
+    def __init__(self, folder, name, day, services, roles, load=(), flags=(), environment=None, page=False):
         self.started.append(self)
         self.child = None
+        port = sandbox.free_port() if page else 0
+        self.page = f"http://127.0.0.1:{port}/ui/"
+        if page:
+            flags = [*flags, f"--ui={port}"]
         self.kubeconfig = os.path.join(folder, f"{name}.kubeconfig")
         self.out_path, self.log_path = (os.path.join(folder, f"{name}.{end}") for end in ("out", "log"))
         with open(self.out_path, "wb") as out, open(self.log_path, "wb") as log:
@@ -147,7 +151,7 @@ class Pair:
         self.together = Cluster(
             folder, f"with-{asked}", day, services, "scheduler,manager", [WEBHOOKS, os.path.join(HERE, "profile.yaml")],
             [f"--manager.webhook-port={sandbox.free_port()}"],
-            {"WEBHOOK_HOST": "127.0.0.1", "WEBHOOK_CERT_DIR": os.path.join(folder, f"certificates-{asked}")})
+            {"WEBHOOK_HOST": "127.0.0.1", "WEBHOOK_CERT_DIR": os.path.join(folder, f"certificates-{asked}")}, page=True)
 
     def begin(self):
         """Batch work is asked for when all services run."""
@@ -284,7 +288,7 @@ def main():
                 pair.begin()
             shown = pairs[0]
             if not flags.once:
-                print(f"To look around, in another terminal:\n  export KUBECONFIG={shown.together.kubeconfig}\n"
+                print(f"The page, in a browser: {shown.together.page}\nTo look around, in another terminal:\n  export KUBECONFIG={shown.together.kubeconfig}\n"
                       "  build/koord top --cluster          # and: kubectl get nodes, kubectl -n demo get pods -o wide\n"
                       "Ctrl-C ends it, with the table.\n")
             print(f"Usage of all nodes' CPUs, of which services ask for {shown.services / (NODES * CPUS):.0%}. The day begins at "

@@ -6,11 +6,14 @@ BUILD_PACKAGES=(
   # libraries, all with static archives or header-only
   libboost1.81-dev rapidjson-dev libfmt-dev libyaml-cpp-dev libc-ares-dev libbpf-dev libre2-dev
   libssl-dev zlib1g-dev libzstd-dev libelf-dev libprotobuf-dev protobuf-compiler libgrpc++-dev
+  # the page's charts: one file, which the program holds
+  libjs-chart.js
 )
 TEST_PACKAGES=(
   clang-format-16 clang-tidy-16 libclang-rt-16-dev catch2 openssl ca-certificates binutils
   busybox-static containernetworking-plugins qemu-system-x86 systemd
   protobuf-compiler python3-grpcio docker-registry
+  chromium-headless-shell fonts-dejavu-core # looks at the page
 )
 
 # What is only wanted where there is none at all: Debian's Go, which fetches a newer one, and its containerd and runc,

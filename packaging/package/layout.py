@@ -47,7 +47,7 @@ WITH_KUBERNETES = (
 # Of what is linked into the program, the notices that have to go with it: Debian's packages of the static archives.
 LIBRARIES = ("libboost1.81-dev", "rapidjson-dev", "libfmt-dev", "libyaml-cpp-dev", "libc-ares-dev", "libbpf-dev", "libre2-dev",
              "libssl-dev", "zlib1g-dev", "libzstd-dev", "libelf-dev", "libprotobuf-dev", "libgrpc++-dev", "libabsl-dev", "libc6-dev",
-             "libstdc++-12-dev")
+             "libstdc++-12-dev", "libjs-chart.js")
 
 
 def text_of(*path):

@@ -7,6 +7,7 @@
 
 #include "koord/api/koordinator/admission.hpp"
 #include "koord/runtime/audit.hpp"
+#include "koord/view/page/page.hpp"
 
 namespace koord::manager {
 
@@ -134,8 +135,9 @@ constexpr std::array kProfileFlags = {
          kProfile},
 };
 
-constexpr auto kFlags = runtime::join_flags(kServingFlags, kElectionFlags, kConfigFlags, kProfileFlags,
-                                            kWebhookFlags, kQuotaFlags, runtime::audit_flags(kAuditFolder));
+constexpr auto kFlags =
+    runtime::join_flags(kServingFlags, kElectionFlags, kConfigFlags, kProfileFlags, kWebhookFlags,
+                        kQuotaFlags, runtime::audit_flags(kAuditFolder), view::kPageFlags);
 
 constexpr std::array kGates = {
     gate_on("PodMutatingWebhook",

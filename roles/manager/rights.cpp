@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "koord/scheduling/rights.hpp"
+
 namespace koord::manager {
 
 namespace {
@@ -45,8 +47,18 @@ constexpr std::array kMine = {
     Right{"topology.node.k8s.io", "noderesourcetopologies", "list watch patch"},
 };
 
-constexpr auto kRights =
-    runtime::join_rights(runtime::election_rights("koordinator-manager"), runtime::kEventRights, kMine);
+/// What the page needs: who asks it, and, for its questions, what a scheduler reads.
+constexpr auto kPage = [] {
+  auto reads = scheduling::kEngineReads;
+  for (Right& right : reads) right.needed_by = "ui";
+  return runtime::join_rights(
+      std::array{Right{"authentication.k8s.io", "tokenreviews", "create", "", "", "ui"},
+                 Right{"authorization.k8s.io", "subjectaccessreviews", "create", "", "", "ui"}},
+      reads);
+}();
+
+constexpr auto kRights = runtime::join_rights(runtime::election_rights("koordinator-manager"),
+                                              runtime::kEventRights, kMine, kPage);
 
 }  // namespace
 

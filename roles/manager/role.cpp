@@ -22,6 +22,7 @@
 #include "koord/kube/event_recorder.hpp"
 #include "koord/runtime/audit.hpp"
 #include "koord/runtime/leading_role.hpp"
+#include "koord/view/page/page.hpp"
 #include "manifests.hpp"
 #include "rights.hpp"
 #include "settings.hpp"
@@ -48,6 +49,7 @@ struct Parts {
   std::unique_ptr<runtime::Audit> audit;
   std::unique_ptr<ChangeNotes> notes;
   std::unique_ptr<Webhooks> webhooks;  // null: switched off
+  std::unique_ptr<view::Page> page;    // null: the same
   nanoseconds shutdown_delay{};        // of them
   PodRules rules;
   std::string own_namespace;
@@ -206,6 +208,8 @@ class Manager final : public runtime::LeadingRole {
     tasks().spawn("topologies", look_again_after(parts_.topologies));
     tasks().spawn("devices", look_again_after(parts_.devices));
     if (parts_.webhooks) parts_.webhooks->start(tasks());
+    if (!parts_.page) return;
+    if (const Result<> opened = parts_.page->open(tasks()); !opened) context().shutdown(opened.error());
   }
   Task<Result<>> lead() override {
     KOORD_CO_CHECK(co_await synced_event_.wait());
@@ -237,6 +241,7 @@ class Manager final : public runtime::LeadingRole {
   }
   /// Endpoints go on leading here for a moment: what API servers ask is answered until they have changed.
   Task<> close(bool in_order) override {
+    if (parts_.page) co_await parts_.page->stop();
     if (!parts_.webhooks) co_return;
     if (in_order && parts_.webhooks->asked()) {
       log().info(
@@ -416,6 +421,8 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   auto notes = std::make_unique<ChangeNotes>(*audit, context.log, flags.get("config-namespace"),
                                              flags.get("slo-config-name"));
   if (webhooks) webhooks->note_changes(*notes, *audit);
+  KOORD_TRY(page, view::Page::make(flags, {context.executor, context.clock, context.workers, context.log,
+                                           *client, context.informers}));
   HandlerContext rules{context, *client};
   Parts parts{std::move(election),
               client,
@@ -433,6 +440,7 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
               std::move(audit),
               std::move(notes),
               std::move(webhooks),
+              std::move(page),
               shutdown_delay,
               pod_rules(rules),
               std::move(place.ns)};

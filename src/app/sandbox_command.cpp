@@ -15,6 +15,7 @@
 #include "koord/runtime/kube_clients.hpp"
 #include "koord/runtime/role_host.hpp"
 #include "koord/sandbox/sandbox.hpp"
+#include "koord/view/page/page.hpp"
 #include "process_metrics.hpp"
 
 namespace koord::app {
@@ -23,7 +24,7 @@ namespace {
 using runtime::Flag;
 using runtime::FlagType;
 
-constexpr std::array kFlags = {
+constexpr std::array kOwnFlags = {
     Flag{"nodes", FlagType::integer, "3", "Simulated nodes made at the start."},
     Flag{"node-capacity", FlagType::text, "",
          "Their capacity: cpu=32,memory=128Gi,pods=110,nvidia.com/gpu=8."},
@@ -55,6 +56,7 @@ constexpr std::array kFlags = {
     Flag{"v", FlagType::integer, "0", "How much to log.", 'v'},
     Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
 };
+constexpr auto kFlags = runtime::join_flags(kOwnFlags, view::kPageFlags);
 
 std::chrono::milliseconds milliseconds(nanoseconds time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time);
@@ -178,6 +180,8 @@ class SandboxProcess {
   }
 
   Task<> stop() {
+    co_await page_tasks_.stop(loop_.clock(), std::chrono::seconds{1});
+    if (page_) co_await page_->stop();
     co_await host_.stop(std::chrono::seconds{10});
     if (host_.left_behind()) loop_.leave_behind();
     co_await writers_.stop(loop_.clock(), std::chrono::seconds{1});
@@ -191,14 +195,25 @@ class SandboxProcess {
     const std::string& kubeconfig = line_.process.get("kubeconfig");
     if (!kubeconfig.empty()) KOORD_CO_CHECK(sandbox_.write_kubeconfig(kubeconfig));
     KOORD_CO_CHECK(host_.add(roles_, line_));
+    KOORD_CO_CHECK(open_page());
     loop_.allow_longer(std::chrono::ceil<std::chrono::milliseconds>(host_.shutdown_delay()));
     loop_.tasks().spawn("roles", roles());
     streams_.out << "sandbox ready url=" << sandbox_.url() << " nodes=" << nodes_;
     if (!kubeconfig.empty()) streams_.out << " kubeconfig=" << kubeconfig;
+    if (page_) streams_.out << " ui=" << page_->url();
     streams_.out << " (in memory, for trying and testing, not for production)" << std::endl;
     writers_.spawn("load", load());
     if (terminal_ || line_.process.get_bool("progress")) writers_.spawn("progress", show_progress());
     co_return Result<>();
+  }
+
+  Result<> open_page() {
+    page_clients_ = clients(fmt::format("koord-ui/{}", version()), page_metrics_);
+    KOORD_TRY(client, page_clients_->client({}));
+    KOORD_TRY(page, view::Page::make(line_.process, {loop_.executor(), loop_.clock(), loop_.workers(),
+                                                     loop_.log(), *client, informers_}));
+    page_ = std::move(page);
+    return page_ ? page_->open(page_tasks_) : Result<>();
   }
 
   Task<> show_progress() {
@@ -261,8 +276,12 @@ class SandboxProcess {
   runtime::EventLoop loop_;
   ProcessMetrics process_metrics_{loop_.sink(), loop_.clock()};
   sandbox::Sandbox sandbox_;
+  metrics::Registry page_metrics_;
+  std::unique_ptr<runtime::ClientFactory> page_clients_;
   kube::InformerSet informers_;
+  std::unique_ptr<view::Page> page_;  // null: --ui is off
   runtime::RoleHost host_;
+  TaskGroup page_tasks_{loop_.executor(), log_failures(loop_.log())};
   TaskGroup writers_{loop_.executor(), log_failures(loop_.log())};  // of this process's two streams
   sandbox::Progress shown_;
   const bool terminal_ = runtime::ProgressBar::on_terminal();

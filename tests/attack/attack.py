@@ -15,6 +15,7 @@ import crowds
 import docker
 import files
 import framing
+import pages
 import queries
 import reviews
 import servers
@@ -24,7 +25,7 @@ from ground import AIM, CEILING, Ground, Prober, expect, rss_mib
 KEPT_MIB = 384  # memory that one attack may leave behind: the sandbox's history of 256 MiB, and what an allocator keeps
 SETTLE = 3.0
 ATTACKS = [*reviews.ATTACKS, *framing.ATTACKS, *crowds.ATTACKS, *bombs.ATTACKS, *servers.ATTACKS, *files.ATTACKS, *queries.ATTACKS, *sockets.ATTACKS,
-           *docker.ATTACKS]
+           *docker.ATTACKS, *pages.ATTACKS]
 
 
 def run(attack, ground, short):

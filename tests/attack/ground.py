@@ -267,12 +267,13 @@ class Ground:
             self.webhook = Port("webhook", free_port(), stranger,
                                 post=("/validate-pod?timeout=10s", json.dumps(REVIEW).encode()))
             metrics, health = Port("manager-metrics", free_port(), probe="/metrics"), Port("manager-health", free_port())
+            self.page = Port("manager-page", free_port(), probe="/ui/")
             agent = Port("koordlet", free_port())
             kubeconfig = f"--kubeconfig={self.sandbox.kubeconfig}"
             self.start("scheduler", [self.secure, self.plain], kubeconfig, "--leader-elect=false",
                        f"--secure-port={self.secure.number}", "--bind-address=127.0.0.1",
                        f"--port={self.plain.number}", "--address=127.0.0.1")
-            self.start("manager", [self.webhook, metrics, health], kubeconfig, f"--metrics-addr=127.0.0.1:{metrics.number}",
+            self.start("manager", [self.webhook, metrics, health, self.page], kubeconfig, f"--ui={self.page.number}", f"--metrics-addr=127.0.0.1:{metrics.number}",
                        f"--health-probe-addr=127.0.0.1:{health.number}", f"--webhook-port={self.webhook.number}",
                        WEBHOOK_HOST="127.0.0.1", WEBHOOK_CERT_DIR=os.path.join(self.folder.name, "certificates"))
             ports = Port("descheduler-secure", free_port(), stranger), Port("descheduler-plain", free_port())

@@ -10,8 +10,6 @@
 #include <iterator>
 #include <ostream>
 
-#include "explain/cluster_lists.hpp"
-#include "explain/pod_file.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -26,13 +24,13 @@
 #include "koord/runtime/command_flags.hpp"
 #include "koord/runtime/command_output.hpp"
 #include "koord/runtime/flags.hpp"
-#include "koord/scheduling/cluster/pod_info.hpp"
-#include "koord/scheduling/config/configuration.hpp"
 #include "koord/scheduling/config/gates.hpp"
 #include "koord/scheduling/config/kube_gates.hpp"
-#include "koord/scheduling/config/unserved.hpp"
-#include "koord/scheduling/plugins.hpp"
+#include "koord/scheduling/engine/engine.hpp"
 #include "koord/scheduling/what_if/explain.hpp"
+#include "koord/view/ask/cluster_lists.hpp"
+#include "koord/view/ask/engine_to_ask.hpp"
+#include "koord/view/ask/pod_file.hpp"
 
 namespace koord::scheduler::explain {
 namespace {
@@ -105,20 +103,10 @@ class Command {
   Result<> prepare() {
     KOORD_CHECK(gates_.set(flags_.get("feature-gates")));
     KOORD_CHECK(scheduling::check_gates(gates_));
-    KOORD_TRY(configured,
-              scheduling::configuration_to_ask(flags_.get("config"), flags_.get_bool("koordinator-semantics"),
-                                               scheduling::plugin_table(), gates_));
-    extended_ = !configured.config.extenders.empty();
-    scheduling::EngineOptions options;
-    options.nominate_expected = false;
-    engine_ = std::make_unique<scheduling::Engine>(clock_, options);
-    KOORD_TRY(profiles, scheduling::build_profiles(configured.config, scheduling::plugin_table(),
-                                                   engine_->context(), gates_));
-    if (configured.koordinators && !flags_.get_bool("bind-unserved-pods"))
-      for (scheduling::Profile& profile : profiles) scheduling::refuse_unserved(profile);
-    engine_->set_profiles(std::move(profiles));
-    transforms_ = configured.koordinators;
-    if (transforms_) engine_->set_transforms(scheduling::Transforms());
+    view::EngineSettings settings{flags_.get("config"), flags_.get_bool("koordinator-semantics"),
+                                  flags_.get_bool("bind-unserved-pods")};
+    KOORD_TRY(asked, view::make_engine_to_ask(clock_, settings, gates_));
+    asked_ = std::move(asked);
     KOORD_TRY(client, runtime::command_config(flags_, "explain"));
     config_ = client;
     namespace_ = flags_.get("namespace").empty() ? client.default_namespace : flags_.get("namespace");
@@ -138,7 +126,7 @@ class Command {
         KOORD_TRY(read, read_file(file));
         text = std::move(read);
       }
-      KOORD_TRY(json, pod_of_manifest(text, file == "-" ? "stdin" : file, namespace_));
+      KOORD_TRY(json, view::pod_of_manifest(text, file == "-" ? "stdin" : file, namespace_));
       manifest_ = std::move(json);
     }
     return {};
@@ -190,7 +178,7 @@ class Command {
     std::string note;
     std::shared_ptr<const api::Reservation> reservation;
     if (!manifest_.empty()) {
-      KOORD_CO_TRY(made, co_await admit(*client_, manifest_));
+      KOORD_CO_TRY(made, co_await view::admit(*client_, manifest_));
       question.pod = made.pod;
       question.exists = false;
       note = std::move(made.note);
@@ -205,10 +193,11 @@ class Command {
       KOORD_CO_TRY(pod, co_await client_->get<api::Pod>(std::move(key)));
       question.pod = std::make_shared<const api::Pod>(std::move(pod));
     }
-    if (transforms_ && question.pod) question.pod = scheduling::Transforms().pod(std::move(question.pod));
-    ClusterLists lists(*client_, *engine_, [this](std::string_view what, std::size_t done, std::size_t all) {
-      progress(what, done, all);
-    });
+    if (asked_.transforms && question.pod)
+      question.pod = scheduling::Transforms().pod(std::move(question.pod));
+    view::ClusterLists lists(
+        *client_, *asked_.engine,
+        [this](std::string_view what, std::size_t done, std::size_t all) { progress(what, done, all); });
     KOORD_CO_CHECK(co_await lists.read());
     question.best = static_cast<std::size_t>(std::clamp<std::int64_t>(flags_.get_int("nodes"), 1, 1000));
     question.now = clock_.now();
@@ -217,13 +206,13 @@ class Command {
     scheduling::explain::ExplanationView view;
     if (reservation) {
       view = scheduling::explain::explain(
-          *engine_, scheduling::explain::ReservationQuestion{reservation, lists.waiting(), question});
+          *asked_.engine, scheduling::explain::ReservationQuestion{reservation, lists.waiting(), question});
     } else {
-      for (const auto& other : lists.waiting()) question.ahead += comes_before(*other, *question.pod);
-      view = scheduling::explain::explain(*engine_, question);
+      question.ahead = view::pods_ahead(lists.waiting(), *question.pod);
+      view = scheduling::explain::explain(*asked_.engine, question);
     }
     co_await ask_scheduler(view);
-    if (extended_) view.notes.push_back("the configuration's extenders were not asked");
+    if (asked_.extended) view.notes.push_back("the configuration's extenders were not asked");
     if (!note.empty()) view.notes.push_back(std::move(note));
     view.notes.insert(view.notes.end(), lists.notes().begin(), lists.notes().end());
     progress("");
@@ -233,14 +222,6 @@ class Command {
                          : for_people(form, scheduling::explain::render(view, form == OutputForm::wide)))
                  << std::flush;
     co_return Result<>();
-  }
-
-  static bool comes_before(const api::Pod& other, const api::Pod& pod) {
-    if (other.metadata.uid == pod.metadata.uid || other.spec.scheduler_name != pod.spec.scheduler_name ||
-        !other.spec.scheduling_gates.empty() || other.metadata.deletion_timestamp)
-      return false;
-    const auto a = other.spec.priority.value_or(0), b = pod.spec.priority.value_or(0);
-    return a != b ? a > b : other.metadata.creation_timestamp < pod.metadata.creation_timestamp;
   }
 
   /// A bar on a terminal, lines where they are wanted.
@@ -267,12 +248,10 @@ class Command {
   Streams streams_;
   asio::io_context loop_{1};
   SystemClock clock_;
-  std::unique_ptr<scheduling::Engine> engine_;
+  view::EngineToAsk asked_;
   std::unique_ptr<kube::Transport> transport_, scheduler_;
   std::optional<kube::Client> client_;
-  bool transforms_ = false;  // what pods and nodes are Koordinator says
   std::string namespace_, manifest_;
-  bool extended_ = false;  // the configuration has extenders
   runtime::ProgressBar bar_{streams_.err, runtime::ProgressBar::on_terminal() && !flags_.get_bool("quiet")};
   kube::ClientConfig config_;
   int code_ = kOk;

@@ -156,7 +156,10 @@ class Readme(unittest.TestCase):
         self.assertIn("the descheduler would move 0 now", self.prints(command))
 
     def the_manager(self, command):
-        self.end(self.runs(command, "http://127.0.0.1:8000/healthz"))
+        child = self.runs(command, "http://127.0.0.1:8000/healthz")
+        if "--ui" in command:
+            self.assertTrue(serves("http://127.0.0.1:8089/ui/")())
+        self.end(child)
 
     def the_agent(self, command):
         """Stays, for `top`, where it is the last one."""

@@ -1,5 +1,5 @@
 // From a manifest to a pod: see pod_file.hpp.
-#include "explain/pod_file.hpp"
+#include "koord/view/ask/pod_file.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "koord/json/writer.hpp"
 #include "koord/json/yaml.hpp"
 
-namespace koord::scheduler::explain {
+namespace koord::view {
 
 namespace {
 
@@ -98,15 +98,22 @@ Task<Result<MadePod>> admit(kube::Client& client, std::string json) {
     made.pod = std::make_shared<api::Pod>(std::move(pod));
     co_return made;
   }
-  fill_in(plain);
-  made.note = fmt::format(
+  KOORD_CO_TRY(written, co_await as_written(client, std::move(json)));
+  written.note = fmt::format(
       "the API server would not say how it would admit this pod ({}); it is taken as it is written",
       answer.error().message());
-  const Result<> priority = co_await find_priority(client, plain);
+  co_return std::move(written);
+}
+
+Task<Result<MadePod>> as_written(kube::Client& client, std::string json) {
+  KOORD_CO_TRY(pod, api::decode<api::Pod>(json));
+  fill_in(pod);
+  const Result<> priority = co_await find_priority(client, pod);
   (void)priority;  // then it is what the file says
-  plain.metadata.uid = "new";
-  made.pod = std::make_shared<api::Pod>(std::move(plain));
+  pod.metadata.uid = "new";
+  MadePod made;
+  made.pod = std::make_shared<api::Pod>(std::move(pod));
   co_return made;
 }
 
-}  // namespace koord::scheduler::explain
+}  // namespace koord::view

@@ -1,5 +1,5 @@
 // ClusterLists: see cluster_lists.hpp.
-#include "explain/cluster_lists.hpp"
+#include "koord/view/ask/cluster_lists.hpp"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,10 @@
 #include "koord/api/schema/kind.hpp"
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
+#include "koord/async/offload.hpp"
 #include "koord/scheduling/config/watched_scope.hpp"
 
-namespace koord::scheduler::explain {
+namespace koord::view {
 
 namespace {
 
@@ -67,10 +68,14 @@ Task<Result<>> ClusterLists::pages(const kube::ObjectType& type, const kube::Sco
   options.label_selector = scope.labels;
   do {
     KOORD_CO_TRY(text, co_await client_.list_raw(kind, options));
-    KOORD_CO_TRY(meta, api::decode_list(text, type.schema(), sink));
-    options.continue_token = meta.continue_;
+    std::function<Result<api::ListMeta>()> decode = [&] {
+      return api::decode_list(text, type.schema(), sink);
+    };
+    Result<api::ListMeta> meta = workers_ != nullptr ? co_await offload(*workers_, decode) : decode();
+    if (!meta) co_return std::move(meta).error();
+    options.continue_token = meta->continue_;
     const auto left =
-        static_cast<std::size_t>(std::max<std::int64_t>(0, meta.remaining_item_count.value_or(0)));
+        static_cast<std::size_t>(std::max<std::int64_t>(0, meta->remaining_item_count.value_or(0)));
     progress_(fmt::format("listing {}", kind.plural), sink.items, left > 0 ? sink.items + left : 0);
   } while (!options.continue_token.empty());
   for (const std::string& bad : sink.bad)
@@ -89,6 +94,10 @@ Task<Result<>> ClusterLists::read() {
     if (pod->spec.node_name.empty()) waiting_.push_back(pod);
     engine_.put_pod(std::move(pod));
   }));
+  co_return co_await read_others();
+}
+
+Task<Result<>> ClusterLists::read_others() {
   for (const auto& store : engine_.objects().stores()) {
     const kube::ObjectType& type = store->type();
     for (kube::Scope& scope : scheduling::watched_scopes(engine_.profiles(), type)) {
@@ -106,4 +115,4 @@ Task<Result<>> ClusterLists::read() {
   co_return Result<>();
 }
 
-}  // namespace koord::scheduler::explain
+}  // namespace koord::view

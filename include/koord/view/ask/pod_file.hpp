@@ -12,7 +12,7 @@ namespace koord::api {
 struct Pod;
 }
 
-namespace koord::scheduler::explain {
+namespace koord::view {
 
 /// The JSON of the pod in `text` (YAML or JSON; one document): a Pod, or what makes pods by a template
 /// (Deployment, StatefulSet, Job, CronJob, ...). In its namespace, else in `ns`. Errors name `path`.
@@ -27,4 +27,8 @@ struct MadePod {
 /// run). Where the user may not, or the server refuses, as the file says, with the priority of its class.
 Task<Result<MadePod>> admit(kube::Client& client, std::string json);
 
-}  // namespace koord::scheduler::explain
+/// The pod as it is written, with what the API server fills in that decides where it may go; nobody is asked
+/// but for the priority of its class. Without a note.
+Task<Result<MadePod>> as_written(kube::Client& client, std::string json);
+
+}  // namespace koord::view

@@ -1,0 +1,89 @@
+"""The page's port: names that are not its own, other sites, what no reader sends, readers that read slowly or not at all, and pods
+that are pasted in by many at once."""
+import threading
+import time
+
+from ground import AIM, CEILING, expect, rss_mib
+
+STREAMS, KEPT_MIB = 64, 96
+SECRETS = ("/ui/../metrics", "/ui/%2e%2e/%2e%2e/etc/passwd", "/ui//data/groups", "/ui/data/", "/ui/data/../data/groups", "/ui/data/stream/x",
+           "/ui/index.html%00", "/ui/embed.py", "/metrics", "/configz", "/debug/flags", "/audit", "/ui/data/node", "/ui/data/node?name=",
+           "/ui/data/node?name=" + "x" * 20_000, "/ui/data/node?name=%ff%00", "/ui/data/explain", "/ui/data/explain?namespace=..&name=..",
+           "/ui/data/explain?" + "&".join(["name=x"] * 3000))
+PODS = (b"", b"{", b"[" * 200_000, b"a: &a [x, x]\nb: &b [*a, *a, *a, *a]\nc: [*b, *b, *b, *b]\n" * 100, b"\xff\xfe" * 1000, b"kind: Pod\n---\nkind: Pod\n",
+        b"{\"kind\": \"Pod\", \"metadata\": 7}", b"kind: Pod\nspec: {containers: [{resources: {requests: {cpu: 1e9999}}}]}",
+        b"kind: Pod\nspec: {nodeSelector: {" + b", ".join(b"k%d: v" % i for i in range(8000)) + b"}}")
+
+
+def page_names(ground, _short):
+    port = ground.page
+    for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "10.1.2.3", "", "[::1", "a" * 10_000, "\x00"):
+        status, body = port.request("GET", "/ui/data/groups", Host=host)
+        expect(status in (400, 421, 431), f"Host {host[:40]!r}: {status}")
+        expect(b"quotas" not in body, f"Host {host[:40]!r} was told of the cluster")
+    for name, value in (("Origin", "http://evil.example"), ("Origin", "null"), ("Origin", "x" * 5000), ("Sec_Fetch_Site", "cross-site"), ("Sec_Fetch_Site", "same-site")):
+        status, body = port.request("GET", "/ui/data/groups", **{name: value})
+        expect(status == 403, f"{name} {value[:40]}: {status}")
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "X" * 100):
+        status, _ = port.request(method, "/ui/data/groups")
+        expect(status in (400, 405), f"{method[:20]}: {status}")
+    for path in SECRETS:
+        status, body = port.request("GET", path)
+        expect(status in (400, 404, 414, 431), f"{path[:60]}: {status} {body[:80]!r}")
+
+
+def page_readers(ground, short):
+    """As many streams as there may be, of which nobody reads; one more is told no, and they are gone after a while."""
+    port, readers = ground.page, []
+    before = rss_mib(port.pid)
+    head = b"GET /ui/data/stream HTTP/1.1\r\n" + port.headers() + b"\r\n"
+    try:
+        for _ in range(STREAMS):
+            readers.append(port.connect())
+            readers[-1].sendall(head)
+            expect(b" 200 " in readers[-1].recv(12) + b" ", "a stream was refused before there were as many as may be")
+        status, _ = port.request("GET", "/ui/data/stream")
+        expect(status == 503, f"one stream more than may be: {status}")
+        end = time.monotonic() + (3 if short else 30)
+        while time.monotonic() < end:
+            began = time.monotonic()
+            expect(port.request("GET", "/ui/data/groups")[0] == 200, "others are not answered while nobody reads")
+            expect(time.monotonic() - began < AIM, "others wait for who does not read")
+            expect(rss_mib(port.pid) - before < KEPT_MIB, f"{rss_mib(port.pid) - before:.0f} MiB are kept for who does not read")
+            time.sleep(0.2)
+    finally:
+        for reader in readers:
+            reader.close()
+    end = time.monotonic() + CEILING
+    while True:
+        with port.connect() as reader:
+            reader.sendall(head)
+            if b" 200" in reader.recv(12) + b" ":
+                return
+        expect(time.monotonic() < end, "the places of readers that are gone are not free")
+        time.sleep(0.2)
+
+
+def page_pods(ground, short):
+    port = ground.page
+    for pod in PODS:
+        status, body = port.request("POST", "/ui/data/what-if", pod, Content_Type="application/yaml")
+        expect(status in (200, 400, 413, 429), f"{pod[:40]!r}: {status} {body[:100]!r}")
+    status, _ = port.request("POST", "/ui/data/what-if", b"x" * (257 << 10), Content_Type="application/yaml")
+    expect(status == 413, f"a pod of 257 KiB: {status}")
+    pod, said = b"kind: Pod\nspec: {containers: [{name: a, image: i, resources: {requests: {cpu: 1}}}]}", []
+
+    def paste():
+        for _ in range(3 if short else 20):
+            said.append(port.request("POST", "/ui/data/what-if", pod, timeout=3 * CEILING, Content_Type="application/yaml")[0])
+
+    crowd = [threading.Thread(target=paste) for _ in range(16)]
+    for each in crowd:
+        each.start()
+    for each in crowd:
+        each.join()
+    expect(set(said) <= {200, 429}, f"16 who paste pods in at once: {sorted(set(said))}")
+    expect(200 in said, "none of those who paste pods in was answered")
+
+
+ATTACKS = [page_names, page_readers, page_pods]
