@@ -19,7 +19,6 @@ namespace {
 constexpr nanoseconds kPeriod = std::chrono::seconds(1);
 constexpr std::size_t kMostCgroups = std::size_t{64} << 10;
 
-using metrics::Metric;
 using metrics::Type;
 
 constexpr metrics::Metric kNodeCore{

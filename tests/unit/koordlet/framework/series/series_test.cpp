@@ -221,7 +221,7 @@ TEST_CASE("Metrics have names of their own") {
   std::vector<std::string_view> names;
   for (std::size_t i = 0; i < kMetrics; ++i) names.push_back(name(static_cast<Metric>(i)));
   CHECK(names.front() == "node_cpu");
-  CHECK(names.back() == "host_application_memory_with_hot_pages");
+  CHECK(names.back() == "pod_gpu_memory");
   std::sort(names.begin(), names.end());
   CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
   CHECK(is_node_level(Metric::be_cpu_request));
