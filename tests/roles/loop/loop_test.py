@@ -106,9 +106,9 @@ class TheLoop(unittest.TestCase):
             wait_for("their usage", lambda: self.used() == [2000] * 4)
             self.assertEqual(self.lent(), ["4800"] * NODES)  # they do not count
             self.request("PATCH", f"{DEPLOYMENTS}/crunch/scale", {"spec": {"replicas": 5}})
-            wait_for("one too many", lambda: "2 Insufficient kubernetes.io/batch-cpu." in self.top())
-            self.assertIn("2 nodes: 2 ready, 2 report; 1 pods wait", self.top())
-            self.assertIn("lent to batch work: CPU 9.6 cores, 8.0 asked for, 8.0 used", self.top())
+            wait_for("one too many", lambda: "2 Insufficient kubernetes.io/batch-cpu (0/2 nodes)" in self.top())
+            self.assertIn("2 nodes: 2 ready, 2 report; 1 pod wait", self.top())
+            self.assertIn("lent to batch: CPU 9.6 cores, 8.0 asked for, 8.0 used", self.top())
             self.request("PATCH", f"{DEPLOYMENTS}/crunch/scale", {"spec": {"replicas": 4}})
 
         with self.subTest("services want more: less is lent, and batch pods are slowed"):

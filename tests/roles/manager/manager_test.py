@@ -278,7 +278,7 @@ class TheManager(unittest.TestCase):
         top = subprocess.run([KOORD, "top", "--cluster", "--once", "--sort=batch", "--rows=1", f"--kubeconfig={self.kubeconfig}"],
                              capture_output=True, text=True, timeout=60)
         self.assertEqual(top.returncode, 0, top.stderr)
-        self.assertIn("lent to batch work: CPU 7.0 cores, 0.0 asked for, 0.0 used", top.stdout)
+        self.assertIn("lent to batch: CPU 7.0 cores, 0.0 asked for, 0.0 used", top.stdout)
         self.assertRegex(top.stdout, r"\nnode-0000 .* 0\.0/7\.0 ")
         self.assertIn("page 1 of ", top.stdout)
 
