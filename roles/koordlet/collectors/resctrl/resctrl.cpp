@@ -8,12 +8,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "framework/model/inventory.hpp"
+#include "framework/resctrl/pod_groups.hpp"
 #include "framework/sampler/collector.hpp"
 #include "framework/sampler/rate.hpp"
 #include "framework/sampler/sampler.hpp"
 #include "framework/tick/resctrl_use.hpp"
+#include "koord/api/koordinator/classes.hpp"
+#include "koord/api/koordinator/pod_resctrl.hpp"
 #include "koord/host/file.hpp"
 #include "koord/host/resctrl.hpp"
 #include "koord/host/text.hpp"
@@ -41,20 +46,23 @@ constexpr std::array<std::string_view, kCounters> kFiles = {"llc_occupancy", "mb
                                                             "mbm_total_bytes"};
 constexpr std::string_view kDomain = "mon_L3_";
 constexpr std::size_t kMostCaches = 1024;
+/// Of pods' own: hardware tells a few hundred apart.
+constexpr std::size_t kMostGroups = 512;
 constexpr std::string_view kNone =
     "this machine counts neither what a last-level cache holds nor what its memory moves";
 
 class ResctrlCollector final : public Collector {
  public:
   explicit ResctrlCollector(const CollectorContext& context)
-      : reader_(context.reader),
+      : top_(host::resctrl_folder(context.root)),
+        reader_(context.reader),
         faults_(context.faults),
         on_(context.config.resctrl),
         every_(ticks_of(context.config.resctrl_interval, context.config.interval)),
         max_age_(3 * std::max(context.config.resctrl_interval, context.config.interval)),
         occupancy_(context.metrics.gauges(kOccupancy)),
         bandwidth_(context.metrics.gauges(kBandwidth)) {
-    const std::string top = host::resctrl_folder(context.root);
+    const std::string& top = top_;
     if (const auto info = host::read_resctrl_info(context.root); !info)
       unavailable_ = info.error().message();
     else if (!info->occupancy && !info->local_bytes && !info->total_bytes)
@@ -66,8 +74,27 @@ class ResctrlCollector final : public Collector {
     }
   }
   ~ResctrlCollector() override {
+    for (Own& own : own_) release(own);
     for (Group& group : groups_)
       for (Domain& domain : group.domains) release(domain);
+  }
+
+  /// Pods with groups of their own.
+  void follow(const Inventory& inventory) override {
+    if (!on_) return;
+    std::vector<Own> before = std::exchange(own_, {});
+    for (const auto& pod : inventory.pods) {
+      if (pod->terms.find<api::PodResctrl>() == nullptr) continue;
+      std::string group = pod_group(pod->uid);
+      if (group.empty() || own_.size() == kMostGroups) continue;
+      const std::size_t of_class = class_of(*pod);
+      const auto known = std::ranges::find(before, group, &Own::group);
+      Own& own = known != before.end() ? own_.emplace_back(std::move(*known)) : own_.emplace_back();
+      own.group = std::move(group);
+      own.of_class = of_class;
+      if (known != before.end()) before.erase(known);
+    }
+    for (Own& gone : before) release(gone);
   }
 
   void sample(const TickView& view) override {
@@ -79,6 +106,7 @@ class ResctrlCollector final : public Collector {
         gone = !read(i, groups_.at(i).domains[j], use_.classes.at(i)[j], view.at) || gone;
       if (gone) forget(i);  // looked for again with the next reading
     }
+    read_own(view.at);
     ++use_.reading;
     read_at_ = view.at;
   }
@@ -105,6 +133,77 @@ class ResctrlCollector final : public Collector {
     std::vector<Domain> domains;         // ascending by id
   };
 
+  /// A pod's own group, of which only the bandwidth is read.
+  struct Own {
+    struct Path {
+      int id = 0;
+      std::string path;
+      Fd file;
+      Rate rate;
+    };
+    std::string group;
+    std::size_t of_class = 0;
+    std::vector<Path> paths;  // empty: it is not there yet
+  };
+
+  static std::size_t class_of(const PodInfo& pod) {
+    switch (api::with_default(pod.qos, pod.kube_qos)) {
+      case Qos::be: return 2;
+      case Qos::lse:
+      case Qos::lsr: return 0;
+      default: return 1;
+    }
+  }
+
+  void read_own(MonoTime at) {
+    for (auto& sums : use_.own) sums.clear();
+    use_.own_groups = own_.size();
+    use_.own_unread = 0;
+    for (Own& own : own_) {
+      find(own);
+      bool any = false, there = false;
+      for (Own::Path& path : own.paths) {
+        std::string_view text;
+        const Outcome outcome = reader_.read(path.file, path.path, text);
+        there = there || outcome != Outcome::absent;
+        std::uint64_t number = 0;
+        double value = kUnknown;
+        if (outcome == Outcome::good && host::to_number(host::trimmed(text), number))
+          value = per_second(path.rate, number, at);
+        else
+          path.rate.forget();
+        if (!known(value)) continue;
+        any = true;
+        use_.own.at(own.of_class)[path.id] += value;
+      }
+      if (!any) ++use_.own_unread;
+      if (!there) release(own);  // looked for again with the next reading
+    }
+  }
+
+  void find(Own& own) const {
+    if (!own.paths.empty()) return;
+    const std::string folder = fmt::format("{}{}/mon_data", top_, own.group);
+    const auto names = host::list_folders(folder);
+    if (!names) return;
+    for (const std::string& name : *names)
+      if (const auto id = id_of(name); id && own.paths.size() < kMostCaches)
+        own.paths.push_back({*id, fmt::format("{}/{}/{}", folder, name, kFiles.back()), {}, {}});
+  }
+
+  void release(Own& own) {
+    for (Own::Path& path : own.paths) reader_.released(path.file);
+    own.paths.clear();
+  }
+
+  /// Of a folder of counters.
+  static std::optional<int> id_of(std::string_view name) {
+    int id = 0;
+    if (!name.starts_with(kDomain) || !host::to_number(name.substr(kDomain.size()), id) || id < 0)
+      return std::nullopt;
+    return id;
+  }
+
   void find(std::size_t i) {
     Group& group = groups_.at(i);
     std::optional<std::size_t> now;
@@ -117,13 +216,11 @@ class ResctrlCollector final : public Collector {
     if (!names) return;
     group.folder = now;
     for (const std::string& name : *names) {
-      int id = 0;
-      if (!name.starts_with(kDomain) || !host::to_number(std::string_view(name).substr(kDomain.size()), id) ||
-          id < 0 || group.domains.size() == kMostCaches)
-        continue;
+      const auto id = id_of(name);
+      if (!id || group.domains.size() == kMostCaches) continue;
       Domain& domain = group.domains.emplace_back();
-      domain.id = id;
-      domain.label = fmt::format("{}", id);
+      domain.id = *id;
+      domain.label = fmt::format("{}", *id);
       for (std::size_t k = 0; k < kCounters; ++k)
         domain.paths.at(k) = fmt::format("{}/{}/{}", group.folders.at(*now), name, kFiles.at(k));
     }
@@ -194,6 +291,7 @@ class ResctrlCollector final : public Collector {
       bandwidth_.remove({domain.label, qos, kFiles.at(k)});
   }
 
+  std::string top_;  // with a slash
   KernelReader& reader_;
   ReadFaults& faults_;
   bool on_;
@@ -201,6 +299,7 @@ class ResctrlCollector final : public Collector {
   nanoseconds max_age_;
   metrics::Family<metrics::Gauge> occupancy_, bandwidth_;
   std::array<Group, ResctrlUse::kClasses.size()> groups_;
+  std::vector<Own> own_;
   ResctrlUse use_;
   MonoTime read_at_;
   std::string unavailable_;  // why nothing can be counted, as of the start

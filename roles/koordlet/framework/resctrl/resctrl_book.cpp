@@ -180,7 +180,18 @@ void ResctrlBook::let_go(std::span<const CacheGroup> wanted, Rows& rows, Outcome
   for (auto it = rows.begin(); it != rows.end();) {
     auto& [group, row] = *it;
     const CacheGroup* const still = find(wanted, group);
+    bool stays = false;
     if (still == nullptr && row.made) {
+      const auto watched = files_.is_watched(group);
+      if (!watched) {
+        outcome.not_returned = watched.error();
+        ++it;
+        continue;
+      }
+      stays = *watched;
+    }
+    if (stays) outcome.watched.push_back(group);
+    if (still == nullptr && row.made && !stays) {
       const bool was_there = files_.exists(group);
       if (auto removed = files_.remove(group); !removed) {
         outcome.not_returned = std::move(removed).error();
@@ -203,7 +214,7 @@ void ResctrlBook::let_go(std::span<const CacheGroup> wanted, Rows& rows, Outcome
         pod = row.pods.erase(pod);
       }
     }
-    it = still == nullptr && row.pods.empty() ? rows.erase(it) : std::next(it);
+    it = still == nullptr && row.pods.empty() && !stays ? rows.erase(it) : std::next(it);
   }
 }
 

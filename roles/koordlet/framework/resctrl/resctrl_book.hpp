@@ -30,6 +30,7 @@ class ResctrlBook {
     };
     std::vector<Group> groups;          // as they were wanted
     std::vector<std::string> removed;   // groups that have gone
+    std::vector<std::string> watched;   // that would have, were there no monitoring groups of others inside
     std::size_t returned = 0;           // tasks that are in the root's group again, without a group going
     std::optional<Error> absent;        // nothing can be divided here
     std::optional<Error> not_returned;  // tried again with the next pass
@@ -45,10 +46,12 @@ class ResctrlBook {
   Result<> load();
   /// Makes what is wanted, moves who shall be in it, lets go what is not wanted any more: a group that koord
   /// made goes, out of another one only those are moved back whom koord put there. Each is written down
-  /// before it is done. Groups whose names begin with one of `swept` go, whoever made them, unless they are
-  /// wanted: they were an agent's. Mounts it where something is wanted, and unmounts what it has mounted,
-  /// unless others have groups in it by then. What was noted of a mount that is there no more counts no more.
-  /// A task is moved into a group only out of the root's, or out of another of these: it is nobody's else.
+  /// before it is done. One in which others have monitoring groups, which would go with it, is emptied of
+  /// whom koord put there and goes once they have gone. Groups whose names begin with one of `swept` go,
+  /// whoever made them, unless they are wanted: they were an agent's. Mounts it where something is wanted,
+  /// and unmounts what it has mounted, unless others have groups in it by then. What was noted of a mount
+  /// that is there no more counts no more. A task is moved into a group only out of the root's, or out of
+  /// another of these: it is nobody's else.
   Outcome pass(std::span<const CacheGroup> wanted, std::span<const std::string> swept);
   bool empty() const { return rows_.empty() && !mount_; }
 

@@ -148,6 +148,13 @@ Result<std::vector<std::string>> KernelResctrl::groups() {
 
 bool KernelResctrl::exists(const std::string& group) { return host::exists(path(group)); }
 
+Result<bool> KernelResctrl::is_watched(const std::string& group) {
+  const std::string folder = path(group, kMonitoring);
+  if (!host::exists(folder)) return false;
+  KOORD_TRY(inside, host::list_folders(folder));
+  return !inside.empty();
+}
+
 Result<> KernelResctrl::make(const std::string& group) {
   const std::string folder = path(group);
   if (::mkdir(folder.c_str(), kFolderMode) == 0 || errno == EEXIST) return {};

@@ -32,6 +32,8 @@ class ResctrlFiles {
   /// Those that have parts of their own, ascending, without the root.
   virtual Result<std::vector<std::string>> groups() = 0;
   virtual bool exists(const std::string& group) = 0;
+  /// Whether somebody has monitoring groups inside it, which would go with it. Of one that is not there: no.
+  virtual Result<bool> is_watched(const std::string& group) = 0;
   virtual Result<> make(const std::string& group) = 0;
   /// Its tasks fall back to the root's group. One that is not there is no error.
   virtual Result<> remove(const std::string& group) = 0;
@@ -57,6 +59,7 @@ class KernelResctrl final : public ResctrlFiles {
   Result<bool> is_bare() override;
   Result<std::vector<std::string>> groups() override;
   bool exists(const std::string& group) override;
+  Result<bool> is_watched(const std::string& group) override;
   Result<> make(const std::string& group) override;
   Result<> remove(const std::string& group) override;
   Result<std::vector<std::int32_t>> tasks(const std::string& group) override;

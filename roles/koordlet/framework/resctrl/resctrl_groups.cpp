@@ -103,6 +103,8 @@ Result<std::size_t> ResctrlGroups::give_back() {
   const ResctrlBook::Outcome outcome = book_.pass({}, {});
   if (outcome.not_returned) return outcome.not_returned->context("a group of resctrl");
   for (const std::string& group : outcome.removed) audit(group, "removed");
+  for (const std::string& group : outcome.watched)
+    log_.warn("a group of resctrl stays: others have monitoring groups in it", kv("group", group));
   tell_of_mount(outcome);
   return outcome.removed.size() + outcome.returned;
 }
@@ -121,6 +123,11 @@ void ResctrlGroups::finish(const ResctrlBook::Outcome& outcome) {
     log_.v(1, "a group of resctrl was removed", kv("group", group));
     audit(group, "removed");
   }
+  for (const std::string& group : outcome.watched)
+    if (std::ranges::find(watched_, group) == watched_.end())
+      log_.info("a group of resctrl stays until others' monitoring groups in it have gone",
+                kv("group", group));
+  watched_ = outcome.watched;
   for (const auto& group : outcome.groups) tell(group);
   std::erase_if(refused_, [&](const auto& said) {
     return std::ranges::none_of(outcome.groups, [&](const auto& one) { return one.group == said.first; });

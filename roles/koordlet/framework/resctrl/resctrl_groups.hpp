@@ -75,6 +75,7 @@ class ResctrlGroups {
   std::optional<MonoTime> began_, save_failed_;
   std::shared_ptr<const host::ResctrlInfo> info_;
   std::string absent_, not_returned_, unreadable_;
+  std::vector<std::string> watched_;            // groups that were told of
   std::map<std::string, std::string> refused_;  // what was said of a group, until it is not true any more
 };
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +23,23 @@ struct ResctrlUse {
   };
   /// Ascending by id; empty: the class has no group of resctrl.
   std::array<std::vector<Cache>, kClasses.size()> classes;
+  /// Of pods of the class that have groups of their own, all together, in bytes a second: what could be read.
+  std::array<std::map<int, double>, kClasses.size()> own;
+  /// Such groups: all of them, and those of which nothing could be read this time.
+  std::size_t own_groups = 0, own_unread = 0;
+  /// What the class moves of the memory behind a cache, groups of their own included; not known where its
+  /// group's is not, or where there is none.
+  double total_of(std::size_t of_class, int id) const {
+    double sum = kUnknown;
+    for (const Cache& cache : classes.at(of_class)) {
+      if (cache.id != id) continue;
+      if (!known(cache.total)) return kUnknown;
+      sum = cache.total;
+    }
+    const auto more = own.at(of_class).find(id);
+    if (more == own.at(of_class).end()) return sum;
+    return known(sum) ? sum + more->second : more->second;
+  }
   std::uint64_t reading = 0;  // grows with each period that was read
 };
 

@@ -92,8 +92,11 @@ class MemoryBandwidth final : public Strategy {
                    use == nullptr ? "; waiting for the first reading" : "");
     if (!own.empty())
       fmt::format_to(std::back_inserter(status_.summary),
-                     "; {} of its pods with groups of their own have no more each, and are not counted",
-                     own.size());
+                     "; {} of its pods with groups of their own have no more each", own.size());
+    if (use != nullptr && use->own_unread > 0)
+      fmt::format_to(std::back_inserter(status_.summary),
+                     "; of {} groups of pods' own {} could not be read and are not counted", use->own_groups,
+                     use->own_unread);
   }
 
  private:
@@ -186,11 +189,6 @@ class MemoryBandwidth final : public Strategy {
     return most > 0 && most <= kAllPercent ? most : kAllPercent;
   }
 
-  static double total_of(const std::vector<ResctrlUse::Cache>& caches, int id) {
-    const auto it = std::ranges::find(caches, id, &ResctrlUse::Cache::id);
-    return it == caches.end() ? kUnknown : it->total;
-  }
-
   void step(const host::ResctrlBandwidth& bandwidth, const ResctrlUse& use) {
     const Terms terms{
         .capacity = static_cast<double>(settings_.capacity_megabytes) * kMegabyte,
@@ -202,12 +200,12 @@ class MemoryBandwidth final : public Strategy {
       Path& path = paths_[id];
       // A class without a group has none that could be counted: who is not counted needs nothing.
       double sensitive = kUnknown;
-      for (const auto* caches : {&use.classes[0], &use.classes[1]}) {
-        const double total = total_of(*caches, id);
+      for (const std::size_t one : {std::size_t{0}, std::size_t{1}}) {
+        const double total = use.total_of(one, id);
         if (known(total)) sensitive = known(sensitive) ? sensitive + total : total;
       }
       gauges_.with({path.label})
-          .set(static_cast<double>(path.steering.step(terms, {sensitive, total_of(use.classes[2], id)})));
+          .set(static_cast<double>(path.steering.step(terms, {sensitive, use.total_of(2, id)})));
     }
   }
 

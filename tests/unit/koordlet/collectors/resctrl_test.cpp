@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "framework/tick/resctrl_use.hpp"
+#include "koord/api/koordinator/pod_resctrl.hpp"
 #include "rigs/sampler_rig.hpp"
 
 namespace koord::koordlet {
@@ -84,6 +85,55 @@ TEST_CASE("Caches and bandwidth by class, as the original's files have them") {
   CHECK(use.classes[1].empty());
   REQUIRE(use.classes[2].size() == 1);
   CHECK(use.classes[2][0].total == 1000);
+}
+
+TEST_CASE("What pods' own groups move counts with their class, whatever comes and goes") {
+  FakeNode fake(CgroupVersion::v2);
+  fake.tree().write("sys/fs/resctrl/info/L3_MON/mon_features", "mbm_total_bytes\n");
+  const auto own = [](const std::string& uid, Qos qos) {
+    auto made = testing::pod(uid, qos);
+    made->terms.put(std::make_shared<const api::PodResctrl>());
+    return made;
+  };
+  const auto be = own("be", Qos::be), lse = own("lse", Qos::lse), far = own("far", Qos::ls);
+  const auto moves = [&](const std::string& group, int bytes) {
+    count(fake, group, "00", "1", "1", fmt::format("{}\n", bytes));
+  };
+  moves("BE", 1000);
+  moves("koordlet-be", 5000);
+  moves("koordlet-lse", 0);
+  moves("koordlet-other", 7);  // of nobody
+  Bench bench(fake, kOn);
+  const auto now = inventory({be, lse, far});
+  CHECK(bench.tick(now, seconds(0)).find<ResctrlUse>()->own_unread == 3);  // there is one reading
+  moves("BE", 3000);
+  moves("koordlet-be", 9000);
+  moves("koordlet-lse", 600);
+  bench.tick(now, seconds(1));
+  {
+    const ResctrlUse& use = *bench.tick(now, seconds(2)).find<ResctrlUse>();
+    CHECK(use.own_groups == 3);
+    CHECK(use.own_unread == 1);
+    CHECK(use.total_of(2, 0) == 3000);
+    CHECK(use.total_of(0, 0) == 300);  // the class has no group
+    CHECK_FALSE(known(use.total_of(1, 0)));
+    CHECK_FALSE(known(use.total_of(2, 1)));
+  }
+  // One that cannot be read is not counted; what the class' group moves is not known without it.
+  count(fake, "koordlet-be", "00", "1", "1", "Unavailable\n");
+  moves("BE", 3200);
+  bench.tick(now, seconds(3));
+  CHECK(bench.tick(now, seconds(4)).find<ResctrlUse>()->total_of(2, 0) == 100);
+  fake.tree().remove("sys/fs/resctrl/koordlet-be");
+  count(fake, "BE", "00", "1", "1", "half of it");
+  bench.tick(now, seconds(5));
+  CHECK_FALSE(known(bench.tick(now, seconds(6)).find<ResctrlUse>()->total_of(2, 0)));
+  const auto after = inventory({lse});
+  moves("koordlet-lse", 4600);
+  bench.tick(after, seconds(7));
+  const ResctrlUse& use = *bench.tick(after, seconds(8)).find<ResctrlUse>();
+  CHECK(use.own_groups == 1);
+  CHECK(use.total_of(0, 0) == 2000);
 }
 
 TEST_CASE("Without the flag, or without the gate, classes are not counted") {

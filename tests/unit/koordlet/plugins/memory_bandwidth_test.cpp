@@ -278,6 +278,20 @@ TEST_CASE("Best-effort work's part follows what the others need, behind each cac
   CHECK(rig.bandwidth() == "MB:0=90;8=90;\n");
 }
 
+TEST_CASE("What pods' own groups move counts with their class", "[koordlet][bandwidth]") {
+  Rig rig;
+  rig.says(kOn);
+  rig.use.own[1][0] = 60 * kGb;  // an LS pod's
+  rig.use.own[2][0] = 30 * kGb;
+  rig.reads(0, 10);
+  CHECK(rig.bandwidth() == "MB:0=40;8=90;\n");  // as of 60 and 40 of the classes' groups
+  rig.use.own_groups = 3;
+  rig.use.own_unread = 2;
+  rig.reads(0, 10);
+  CHECK(rig.report("MemoryBandwidth").status.summary.find("of 3 groups of pods' own 2 could not be read") !=
+        std::string::npos);
+}
+
 TEST_CASE("Off by default, and where something is missing it says what", "[koordlet][bandwidth]") {
   struct Row {
     std::string_view extension;

@@ -54,6 +54,38 @@ TEST_CASE("Somebody else's groups keep the mount that koord has made", "[koordle
   }
 }
 
+TEST_CASE("A group in which others have monitoring groups is emptied, and goes when theirs have gone",
+          "[koordlet][resctrl]") {
+  for (const bool cleanup : {false, true}) {
+    CAPTURE(cleanup);
+    const Tree tree;
+    Rig rig(tree / "journal");
+    mount(rig);
+    rig.ticks(5);
+    REQUIRE(rig.resctrl.in("BE") == Tasks{100});
+    rig.resctrl.watched = {"BE"};
+    if (cleanup) {
+      rig.start();
+      REQUIRE(rig.manager->cleanup(rig.inventory).has_value());
+      CHECK(times(rig, "a group of resctrl stays") == 1);
+    } else {
+      rig.says({}, {}, {});
+      rig.ticks(30);
+      CHECK(times(rig, "a group of resctrl stays") == 1);
+    }
+    CHECK(rig.resctrl.has("BE"));
+    CHECK(rig.resctrl.in("BE").empty());
+    CHECK(rig.resctrl.mounted);
+    // An agent that died meanwhile is no reason to forget it.
+    rig.resctrl.watched.clear();
+    rig.start();
+    rig.says({}, {}, {});
+    rig.ticks(15);
+    CHECK_FALSE(rig.resctrl.has("BE"));
+    CHECK_FALSE(rig.resctrl.mounted);
+  }
+}
+
 TEST_CASE("What somebody has mounted after koord is his, with all that is in it", "[koordlet][resctrl]") {
   const Tree tree;
   Rig rig(tree / "journal");

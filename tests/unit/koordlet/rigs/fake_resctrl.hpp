@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,7 @@ class FakeResctrl final : public ResctrlFiles {
     return found;
   }
   bool exists(const std::string& group) override { return has(group); }
+  Result<bool> is_watched(const std::string& group) override { return has(group) && watched.contains(group); }
   Result<> make(const std::string& group) override {
     if (groups()->size() + 1 >= rooms) return Error(Code::too_large, group + ": no room for another group");
     write("mkdir " + group);
@@ -150,6 +152,7 @@ class FakeResctrl final : public ResctrlFiles {
     return {};
   }
 
+  std::set<std::string> watched;  // groups with others' monitoring groups inside
   bool mounted = false;
 
  private:

@@ -44,6 +44,12 @@ TEST_CASE("Groups of resctrl and threads of cgroups are files", "[koordlet][resc
     CHECK(resctrl.make("LS").has_value());
     CHECK(resctrl.make("LS").has_value());  // it is there
     CHECK(resctrl.exists("LS"));
+    CHECK(!resctrl.is_watched("LS").value());
+    tree.write("sys/fs/resctrl/LS/mon_groups/", "");
+    CHECK(!resctrl.is_watched("LS").value());
+    tree.write("sys/fs/resctrl/LS/mon_groups/theirs/", "");
+    CHECK(resctrl.is_watched("LS").value());
+    tree.remove("sys/fs/resctrl/LS/mon_groups");
     CHECK(resctrl.remove("LS").has_value());
     CHECK(resctrl.remove("LS").has_value());
     CHECK_FALSE(resctrl.exists("LS"));
