@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/model/shown_id.hpp"
 #include "framework/sampler/collector.hpp"
 #include "framework/sampler/sampler.hpp"
 #include "framework/tick/cpi_view.hpp"
@@ -123,10 +124,9 @@ void CpiCollector::follow(const Inventory& inventory) {
     auto fresh = std::make_unique<Target>();
     fresh->uid = pod->uid;
     for (const ContainerInfo& one : pod->containers) {
-      const std::string& id = one.full_id.empty() ? one.id : one.full_id;
       Part& part = fresh->parts.emplace_back();
       part.group = one.group;
-      part.labels = {id, one.name, pod->uid, pod->name, pod->ns};
+      part.labels = {shown_id(one), one.name, pod->uid, pod->name, pod->ns};
     }
     const auto old = known.find(pod->uid);
     if (old != known.end()) {

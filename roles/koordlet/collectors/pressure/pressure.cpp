@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "framework/model/shown_id.hpp"
 #include "framework/sampler/sampler.hpp"
 
 namespace koord::koordlet {
@@ -137,7 +138,7 @@ void PressureCollector::follow(const Inventory& inventory) {
   for (const auto& pod : inventory.pods) {
     keep(pod->group, false, {pod->uid, pod->name, pod->ns});
     for (const ContainerInfo& container : pod->containers)
-      keep(container.group, true, {container.id, container.name, pod->uid, pod->name, pod->ns});
+      keep(container.group, true, {shown_id(container), container.name, pod->uid, pod->name, pod->ns});
   }
   for (auto& [group, gone] : known) gone->gauges.remove(family(*gone), gone->labels);
   pressure_.pods = std::move(pods);

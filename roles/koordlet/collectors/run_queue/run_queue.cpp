@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/model/shown_id.hpp"
 #include "framework/sampler/collector.hpp"
 #include "framework/tick/run_queue_waits.hpp"
 #include "koord/host/file.hpp"
@@ -108,7 +109,7 @@ void RunQueueCollector::add_owner(const PodInfo& pod, const ContainerInfo* conta
     owner->pod_uid = pod.uid;
     owner->container_id = container_id;
     if (container != nullptr) {
-      owner->labels = {pod.ns, pod.name, pod.uid, container->name, container->id};
+      owner->labels = {pod.ns, pod.name, pod.uid, container->name, shown_id(*container)};
       const std::vector<std::string_view> labels(owner->labels.begin(), owner->labels.end());
       owner->exported = family_.with(labels);
     }

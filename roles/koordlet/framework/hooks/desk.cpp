@@ -257,15 +257,29 @@ class Desk::Impl {
                                                 [](const auto& pod) { return std::string_view(pod->uid); });
     if (found != all.end() && (*found)->uid == request.sandbox.uid) {
       asked.pod = *found;
-      if (of_container)
+      if (of_container) {
         asked.container = requested_container(request, *asked.pod, inventory.driver, warnings);
+        in_its_period(request, *asked.container);
+      }
       return asked;
     }
     KOORD_TRY(requested, read_request(request, inventory.driver, inventory.kubelet_root, readers_));
     asked.pod = std::move(requested.pod);
     if (of_container) asked.container = *requested.container;
+    if (of_container) in_its_period(request, *asked.container);
     warnings = std::move(requested.warnings);
     return asked;
+  }
+
+  /// Who changes a quota and says no period leaves the group's own: the kubelet's CustomCPUCFSQuotaPeriod,
+  /// say. (A group that is still to be made has the kernel's.)
+  void in_its_period(const RuntimeRequest& request, ContainerInfo& container) const {
+    const RuntimeResources& said = request.container->resources;
+    if (request.moment == RuntimeMoment::create_container || said.cpu_period.value_or(0) > 0 ||
+        !said.cpu_quota || !container.cpu_limit_milli || container.group.empty())
+      return;
+    if (const auto period = parts_.setting(Knob::cpu_period, container.group); period && *period > 0)
+      container.cpu_limit_milli = quota_to_milli(*said.cpu_quota, *period);
   }
 
   void ask_all(const RuntimeRequest& request, Transport transport, const Asked& asked, Verdict& verdict) {

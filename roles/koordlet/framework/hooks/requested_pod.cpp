@@ -26,8 +26,7 @@ std::string_view qos_class(std::string_view cgroup_parent) {
 /// What the kubelet made of the container's spec, read backwards.
 std::optional<std::int64_t> cpu_limit_milli(const RuntimeResources& from) {
   const std::int64_t period = from.cpu_period.value_or(0) > 0 ? *from.cpu_period : host::kDefaultPeriodUs;
-  if (!from.cpu_quota || *from.cpu_quota <= 0 || *from.cpu_quota >= INT64_MAX / kMilli) return std::nullopt;
-  return *from.cpu_quota * kMilli / period;
+  return from.cpu_quota ? quota_to_milli(*from.cpu_quota, period) : std::nullopt;
 }
 std::optional<std::int64_t> memory_limit(const RuntimeResources& from) {
   if (!from.memory_limit || *from.memory_limit <= 0) return std::nullopt;
@@ -65,6 +64,11 @@ std::shared_ptr<const api::Pod> pod_of(const RuntimeRequest& request) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> quota_to_milli(std::int64_t quota, std::int64_t period) {
+  if (quota <= 0 || quota >= INT64_MAX / kMilli || period <= 0) return std::nullopt;
+  return quota * kMilli / period;
+}
 
 ContainerInfo requested_container(const RuntimeRequest& request, const PodInfo& pod,
                                   host::CgroupDriver driver, std::vector<std::string>& warnings) {

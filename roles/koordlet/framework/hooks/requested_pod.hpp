@@ -2,7 +2,9 @@
 // resources by the same readers as the kubelet's pods, so that a hook answers the same.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +32,9 @@ struct RequestedPod {
 /// cannot be a part of a path.
 Result<RequestedPod> read_request(const RuntimeRequest& request, host::CgroupDriver driver,
                                   std::string_view kubelet_root = {}, PodTermsReaders readers = {});
+
+/// Thousandths of a CPU that a quota gives; microseconds. Nothing: no quota, or none that could be.
+std::optional<std::int64_t> quota_to_milli(std::int64_t quota, std::int64_t period);
 
 /// The container that the request is about, as one of a pod that is known already. Its limits are what the
 /// request says; of one that says no quota, what is known of the container of that name.

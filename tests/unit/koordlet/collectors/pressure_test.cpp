@@ -21,6 +21,7 @@ TEST_CASE("Pressure of the node, of pods and of containers") {
   FakeNode fake(CgroupVersion::v2);
   Bench bench(fake, {.is_on = &testing::every_gate});
   const auto a = pod("a", Qos::ls, 1);
+  a->containers[0].full_id = "containerd://a-c0";
   const std::string container = a->containers[0].group;
   const std::string both =
       "some avg10=1.50 avg60=2.00 avg300=3.00 total=1\nfull avg10=0.50 avg60=0 avg300=0 total=1\n";
@@ -60,9 +61,10 @@ TEST_CASE("Pressure of the node, of pods and of containers") {
   CHECK(text.find("koordlet_pod_psi{pod_uid=\"a\",pod_name=\"name-of-a\",pod_namespace=\"default\","
                   "psi_resource_type=\"cpu\",psi_precision=\"avg10\",psi_degree=\"some\","
                   "cpu_full_supported=\"false\"} 7") != std::string::npos);
-  CHECK(text.find("koordlet_container_psi{container_id=\"a-c0\",container_name=\"c0\",pod_uid=\"a\","
-                  "pod_name=\"name-of-a\",pod_namespace=\"default\",psi_resource_type=\"mem\","
-                  "psi_precision=\"avg300\",psi_degree=\"some\",cpu_full_supported=\"true\"} 3") !=
+  CHECK(text.find(
+            "koordlet_container_psi{container_id=\"containerd://a-c0\",container_name=\"c0\",pod_uid=\"a\","
+            "pod_name=\"name-of-a\",pod_namespace=\"default\",psi_resource_type=\"mem\","
+            "psi_precision=\"avg300\",psi_degree=\"some\",cpu_full_supported=\"true\"} 3") !=
         std::string::npos);
   CHECK(bench.sampler.stats().faults == 1);  // the garbled file, read once in ten ticks
   bench.tick(inventory({}), seconds(12));

@@ -36,7 +36,9 @@ class DeskRig : public HooksRig {
          .topology = [this] { return topology; },
          .has = [this](host::Knob knob,
                        std::string_view group) { return executor->setting(knob, group).has_value(); },
-         .setting = [](host::Knob, std::string_view) { return std::optional<std::int64_t>(); },
+         .setting = [this](host::Knob knob, std::string_view group) -> std::optional<std::int64_t> {
+           return knob == host::Knob::cpu_period && !group.empty() ? period : std::nullopt;
+         },
          .is_set = [this](std::string_view flag) { return set.contains(flag); },
          .bears = [this] { ++bears; },
          .clock = clock,
@@ -55,6 +57,7 @@ class DeskRig : public HooksRig {
   InventoryHub hub;
   std::vector<const StrategyEntry*> asked;  // in place of the agent's
   metrics::Registry desk_metrics;
+  std::optional<std::int64_t> period;  // of every group, in microseconds
   int bears = 0;
   std::unique_ptr<Desk> desk;
 };
