@@ -92,6 +92,7 @@ class NodeCollector final : public Collector {
   MonoTime last_stat_at_;
   bool has_last_stat_ = false;
   Usage usage_;
+  bool unsettled_ = false;  // the machine has changed: it is read once more
   int online_cpus_ = 0;
   bool cpus_changed_ = false;  // since the sample before
   SeriesId cpu_series_, memory_series_, page_cache_series_;
@@ -150,8 +151,8 @@ void NodeCollector::read_facts(MonoTime at) {
   for (const std::string* path : {&cpu_online_path_, &node_online_path_}) add_to_online(*path);
   for (const std::string& path : huge_page_files_) add_to_online(path);
   bool good = true;
-  if (!facts_ || online_now_ != online_) {
-    const bool first = facts_ == nullptr;
+  if (!facts_ || online_now_ != online_ || unsettled_) {
+    const bool first = facts_ == nullptr, changed = online_now_ != online_;
     auto facts = read_node_facts(context_.root, huge_pages_);
     good = facts.has_value();
     if (facts) {
@@ -160,6 +161,9 @@ void NodeCollector::read_facts(MonoTime at) {
       if (first)
         for (const std::string& path : huge_page_files_) add_to_online(path);
       online_ = online_now_;
+      // The kernel writes one file after another: what was read in between stays no longer than that.
+      unsettled_ = !first && changed;
+      if (unsettled_) facts_due_ = at + std::min(context_.config.node_info_interval, kFactsRetry);
     } else {
       context_.faults.garbled("topology", "", facts.error());
       facts_due_ = at + std::min(context_.config.node_info_interval, kFactsRetry);
