@@ -154,6 +154,7 @@ Result<> Agent::set_up() {
   sampling.resctrl_interval = flags.get_duration("resctrl-collector-interval");
   sampling.hami_library = flags.get("hami-core-library-directory-path");
   sampling.resctrl = flags.get_bool("enable-resctrl-collector");
+  sampling.idle_pages = flags.get_bool("enable-idle-page-tracking");
   if (!flags.get_bool("cleanup")) gpus_ = make_gpu_driver(context_, parts_.place);
   if (gpus_) smi_ = make_smi_watch(context_, log_, parts_.place, gpus_);
   sampler_ = std::make_unique<Sampler>(

@@ -127,7 +127,7 @@ constexpr std::array<Flag, 10> kStatesFlags = {{
      kKubernetes},
 }};
 
-constexpr std::array<Flag, 11> kCollectFlags = {{
+constexpr std::array<Flag, 12> kCollectFlags = {{
     {"collect-res-used-interval", FlagType::duration, "1s",
      "How often usage is sampled; below 1s nothing is collected and no strategy runs.", 0, kCollect},
     {"collect-sys-metric-outdated-interval", FlagType::duration, "10s",
@@ -144,6 +144,11 @@ constexpr std::array<Flag, 11> kCollectFlags = {{
     {"collect-cpi-timewindow", FlagType::duration, "10s", "For how long they are counted.", 0, kCollect},
     {"coldpage-collector-interval", FlagType::duration, "5s",
      "How often cold pages are read (gate ColdPageCollector), each tick at most.", 0, kCollect},
+    {"enable-idle-page-tracking", FlagType::boolean, "false",
+     "With the gate ColdPageCollector on a kernel without kidled: cold pages are estimated of a sample, by "
+     "idle "
+     "page tracking (/sys/kernel/mm/page_idle), 512 pages a second.",
+     0, kCollect},
     {"resctrl-collector-interval", FlagType::duration, "10s",
      "How often what classes of pods use of caches and of the memory's bandwidth is counted (gate "
      "ResctrlCollector), each tick at most.",

@@ -1,14 +1,19 @@
 // The collector of cold pages: what of the memory of the node, of pods, containers and host applications
-// nobody has used for long, as a kernel with kidled finds it; and the memory without it.
+// nobody has used for long, as a kernel with kidled finds it, or a sample by idle page tracking where that is
+// wanted; and the memory without it.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "collectors/cold_pages/idle_pages.hpp"
+#include "framework/model/shown_id.hpp"
 #include "framework/sampler/collector.hpp"
 #include "framework/sampler/sampler.hpp"
 #include "koord/host/cgroup_stats.hpp"
@@ -52,7 +57,7 @@ class ColdPagesCollector final : public Collector {
   void follow(const Inventory& inventory) override;
   void sample(const TickView& view) override;
   void tell(std::vector<Availability>& all) const override {
-    all.push_back({"cold_pages", available_, available_ ? std::string() : std::string(kNoKidled)});
+    all.push_back({"cold_pages", available_, available_ ? std::string() : reason_});
   }
 
  private:
@@ -61,6 +66,7 @@ class ColdPagesCollector final : public Collector {
   struct Target {
     Kind kind = Kind::node;
     std::string group;
+    std::vector<std::string> inside;  // cgroups whose pages are its own, too, if they are told by cgroup
     std::vector<std::string> labels;
     std::size_t place = 0;
     SeriesId hot;                             // none for containers
@@ -70,14 +76,19 @@ class ColdPagesCollector final : public Collector {
   const metrics::Family<metrics::Gauge>& family(Kind kind) const {
     return families_[static_cast<std::size_t>(kind)];
   }
+  void try_idle_pages();
   void add(Target wanted, Metric metric, std::map<std::string, Target>& known);
   void read(Target& target, const TickView& view);
+  std::optional<double> idle_of(const Target& target) const;
+  std::optional<double> kidled_of(const Target& target);
   void hide(Target& target) const;
   void drop(Target& target);
 
   const CollectorContext& context_;
   std::uint32_t every_;
   bool available_;
+  std::string reason_;                                     // why not
+  std::optional<IdlePages> idle_;                          // where there is no kidled
   std::vector<metrics::Family<metrics::Gauge>> families_;  // by kind
   std::vector<Target> targets_;                            // in the inventory's order, the node first
 };
@@ -87,10 +98,23 @@ ColdPagesCollector::ColdPagesCollector(const CollectorContext& context)
   const std::string folder = fmt::format("{}kernel/mm/kidled/", context.root.sys);
   available_ = read_file(fmt::format("{}scan_period_in_seconds", folder)).has_value() &&
                read_file(fmt::format("{}use_hierarchy", folder)).has_value();
+  if (!available_) try_idle_pages();
   for (const metrics::Metric* metric : {&kNodeCold, &kPodCold, &kContainerCold, &kApplicationCold})
     families_.push_back(context.metrics.gauges(*metric));
   if (available_)
     targets_.push_back({.labels = {"file"}, .hot = context.open(Metric::node_memory_with_hot_pages, "")});
+}
+
+void ColdPagesCollector::try_idle_pages() {
+  reason_ = kNoKidled;
+  if (!context_.config.idle_pages) return;
+  auto idle = IdlePages::open(context_.root, context_.config.page_size, std::random_device()());
+  if (!idle) {
+    reason_ = fmt::format("{}, and idle pages are not tracked: {}", kNoKidled, idle.error().message());
+    return;
+  }
+  idle_ = std::move(*idle);
+  available_ = true;
 }
 
 ColdPagesCollector::~ColdPagesCollector() {
@@ -106,12 +130,18 @@ void ColdPagesCollector::follow(const Inventory& inventory) {
   targets_.resize(1);
   std::size_t place = 0, container_place = 0;
   for (const auto& pod : inventory.pods) {
-    add({.kind = Kind::pod, .group = pod->group, .labels = {pod->uid, pod->name, pod->ns}, .place = place++},
+    std::vector<std::string> inside = {pod->sandbox_group};
+    for (const ContainerInfo& one : pod->containers) inside.push_back(one.group);
+    add({.kind = Kind::pod,
+         .group = pod->group,
+         .inside = std::move(inside),
+         .labels = {pod->uid, pod->name, pod->ns},
+         .place = place++},
         Metric::pod_memory_with_hot_pages, known);
     for (const ContainerInfo& one : pod->containers)
       add({.kind = Kind::container,
            .group = one.group,
-           .labels = {one.id, one.name, pod->uid, pod->name, pod->ns},
+           .labels = {shown_id(one), one.name, pod->uid, pod->name, pod->ns},
            .place = container_place++},
           {}, known);
   }
@@ -126,6 +156,7 @@ void ColdPagesCollector::add(Target wanted, Metric metric, std::map<std::string,
   const auto old = known.find(fmt::format("{}/{}", static_cast<int>(wanted.kind), wanted.labels[0]));
   if (old != known.end() && old->second.labels == wanted.labels && old->second.group == wanted.group) {
     old->second.place = wanted.place;
+    old->second.inside = std::move(wanted.inside);
     targets_.push_back(std::move(old->second));
     known.erase(old);
     return;
@@ -158,6 +189,14 @@ void ColdPagesCollector::drop(Target& target) {
 }
 
 void ColdPagesCollector::sample(const TickView& view) {
+  if (idle_)
+    if (const auto ticked = idle_->tick(view.at); !ticked) {
+      reason_ = fmt::format("idle pages are not tracked: {}", ticked.error().message());
+      available_ = false;
+      idle_.reset();
+      for (Target& target : targets_) drop(target);
+      targets_.clear();
+    }
   for (std::size_t i = (every_ - view.tick % every_) % every_; i < targets_.size(); i += every_)
     read(targets_[i], view);
 }
@@ -172,15 +211,35 @@ const Usage& ColdPagesCollector::usage_of(const TickView& view, const Target& ta
   return view.node;
 }
 
-void ColdPagesCollector::read(Target& target, const TickView& view) {
+/// Nothing while too few pages were looked at.
+std::optional<double> ColdPagesCollector::idle_of(const Target& target) const {
+  if (!idle_->known()) return std::nullopt;
+  if (target.kind == Kind::node) return idle_->cold();
+  double sum = 0;
+  const auto add = [&](const std::string& group) {
+    struct stat found {};
+    const auto folder = context_.cgroups.folder(host::Knob::memory_stat, group);
+    if (folder && ::stat(folder->c_str(), &found) == 0) sum += idle_->cold(found.st_ino);
+  };
+  add(target.group);
+  for (const std::string& group : target.inside)
+    if (!group.empty()) add(group);
+  return sum;
+}
+
+std::optional<double> ColdPagesCollector::kidled_of(const Target& target) {
   std::string_view text;
-  if (!context_.read_once(host::Knob::memory_idle_pages, target.group, text)) return hide(target);
+  if (!context_.read_once(host::Knob::memory_idle_pages, target.group, text)) return std::nullopt;
   const auto cold = host::parse_cold_pages(text);
-  if (!cold) {
-    context_.garbled(host::Knob::memory_idle_pages, target.group, cold.error());
-    return hide(target);
-  }
-  const auto bytes = static_cast<double>(*cold);
+  if (cold) return static_cast<double>(*cold);
+  context_.garbled(host::Knob::memory_idle_pages, target.group, cold.error());
+  return std::nullopt;
+}
+
+void ColdPagesCollector::read(Target& target, const TickView& view) {
+  const auto cold = idle_ ? idle_of(target) : kidled_of(target);
+  if (!cold) return hide(target);
+  const double bytes = *cold;
   if (!target.cold) {
     const std::vector<std::string_view> labels(target.labels.begin(), target.labels.end());
     target.cold = family(target.kind).with(labels);

@@ -32,6 +32,7 @@ struct SamplerConfig {
   std::function<bool(std::string_view gate)> is_on = nullptr;
   nanoseconds resctrl_interval = std::chrono::seconds(10);  // --resctrl-collector-interval
   bool resctrl = false;                                     // --enable-resctrl-collector
+  bool idle_pages = false;                                  // --enable-idle-page-tracking
   bool page_cache = false;                                  // --enable-pagecache-collector
   std::string hami_library = {};                            // --hami-core-library-directory-path
   double tracer_limit = 0.01;  // --run-queue-latency-limit: of the machine; 0: none
