@@ -18,6 +18,7 @@
 #include "lifecycle/clean_up.hpp"
 #include "lifecycle/stand_by.hpp"
 #include "plugins/blkio/terms.hpp"
+#include "setup/alone.hpp"
 #include "setup/gates.hpp"
 #include "setup/prediction.hpp"
 #include "setup/state_dirs.hpp"
@@ -317,6 +318,7 @@ Result<> Agent::lock() {
   if (!lock_)
     log_.warn("the host lock could not be taken: a second agent on this host would not be noticed",
               kv("error", refused ? refused->message() : "no folder can be written"));
+  KOORD_CHECK(check_alone(context_.flags, parts_.place, log_));
   if (cleanup) return {};
   // Not this agent was asked to end, or it would not have come here.
   if (lock_)

@@ -4,6 +4,8 @@ import json
 import os
 import socket
 import struct
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -157,6 +159,66 @@ class TwoAgents(Alone):
         self.assertIn(f"another agent runs on this host: pid {first.child.pid}, node {agents.NODE}", second.output())
         first.close()
         self.measured(self.agent(), 1)
+
+
+class AnotherProgramsAgent(Alone):
+    """One that knows nothing of the lock, such as the original koordlet: who finds it writes nothing and says who."""
+
+    def refused(self, holder, what, *flags):
+        before = self.writable()
+        kubeconfig = os.path.join(self.folder.name, "kubeconfig")
+        with open(kubeconfig, "w", encoding="utf-8") as file:  # nobody is asked
+            json.dump({"apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {}}],
+                       "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
+                       "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}, file)
+        agent = agents.Agent(self.root, f"--kubeconfig={kubeconfig}", *flags)
+        self.addCleanup(agent.close)
+        self.assertNotEqual(agent.child.wait(60), 0)
+        self.assertIn(f"another agent runs on this host: pid {holder.pid}, koordlet {what}", agent.output())
+        self.assertEqual(self.writable(), before)
+        self.assertTrue(before)
+        holder.kill()
+        holder.wait()
+
+    def writable(self):
+        """The text of each file that an agent could write in a group."""
+        texts = {}
+        for folder, _, files in os.walk(self.root.cgroup):
+            for name in filter(lambda name: name.endswith(("quota_us", "shares", "cpus", "limit_in_bytes", "weight")), files):
+                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                    texts[os.path.join(folder, name)] = file.read()
+        return texts
+
+    def hold(self, code):
+        """A process that is called koordlet and holds something; it says so by a line."""
+        child = subprocess.Popen(["koordlet", "-c", f"import socket\n{code}\nprint('held', flush=True)\nimport time\ntime.sleep(600)"],
+                                 executable=sys.executable, stdout=subprocess.PIPE)
+        self.addCleanup(child.stdout.close)
+        self.addCleanup(child.wait)
+        self.addCleanup(child.kill)
+        self.assertEqual(child.stdout.readline(), b"held\n")
+        return child
+
+    def test_at_the_port(self):
+        port = agents.free_port()
+        holder = self.hold(f"s = socket.create_server(('127.0.0.1', {port}))")
+        self.refused(holder, f"listens at 127.0.0.1:{port}", f"--addr=127.0.0.1:{port}")
+
+    def test_at_the_hook_socket(self):
+        path = os.path.join(self.root.folder, "hook.sock")
+        holder = self.hold(f"s = socket.socket(socket.AF_UNIX); s.bind({path!r}); s.listen()")
+        self.refused(holder, f"answers at {path}", f"--runtime-hooks-addr={path}")
+
+    def test_under_the_plugins_name(self):
+        path = os.path.join(self.root.folder, "var/run/nri/nri.sock")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with socket.socket(socket.AF_UNIX) as runtime:
+            runtime.bind(path)
+            runtime.listen()
+            holder = self.hold(f"s = socket.socket(socket.AF_UNIX); s.connect({path!r})")
+            accepted, _ = runtime.accept()
+            self.addCleanup(accepted.close)
+            self.refused(holder, "is the container runtime's plugin koordlet_nri")
 
 
 class AnApiServerThatIsAway(unittest.TestCase):
