@@ -17,6 +17,7 @@
 #include "koord/base/suggest.hpp"
 #include "koord/base/version.hpp"
 #include "manifests.hpp"
+#include "migrate_command.hpp"
 #include "process.hpp"
 #include "program_help.hpp"
 #include "sandbox_command.hpp"
@@ -129,6 +130,8 @@ constexpr std::array kCommands = {
             print_docs},
     Command{"manifests", "[roles|webhooks|GATE]", "print accounts and RBAC, and the webhook configurations",
             print_manifests},
+    Command{"migrate", "check [flags]", "what koord will do of what a cluster's Koordinator does",
+            run_migrate},
     Command{"help", "", "print this", print_help},
     Command{"version", "", "print the version", print_version},
 };
@@ -154,7 +157,7 @@ ProgramHelp program_help(Roles roles) {
   for (const Command& command : kCommands) {
     const std::string help[] = {"--help"};
     std::ostringstream out;
-    if (command.run == run_sandbox) run_sandbox(help, roles, {out, out});
+    if (command.run == run_sandbox || command.run == run_migrate) command.run(help, roles, {out, out});
     program.commands.push_back({command.name, command.summary, out.str()});
   }
   for (const RoleDescriptor* role : roles)

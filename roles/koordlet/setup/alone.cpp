@@ -30,7 +30,7 @@ Result<> check_alone(const runtime::FlagValues& flags, const Place& place, Logge
     }
   }
   const bool cleanup = flags.get_bool("cleanup");
-  const auto alone = find_alone(places, cleanup ? nanoseconds(0) : kPatience);
+  auto alone = find_alone(places, cleanup ? nanoseconds(0) : kPatience);
   if (alone || !cleanup) return alone;
   log.warn("what this cleanup takes back somebody else may hold", kv("error", alone.error()));
   return {};

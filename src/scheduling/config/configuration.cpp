@@ -32,6 +32,17 @@ void ignore_managed(KubeSchedulerConfiguration& config) {
     }
 }
 
+/// Completed and checked; errors name `place` and the line, where there is one.
+Result<Configuration> checked(Configuration c, const std::string& place, const json::LineMap& lines,
+                              PluginTable table, const FeatureGates& gates) {
+  const auto named = [&](Error error) {
+    return c.from_file ? runtime::located(error, place, lines) : std::move(error);
+  };
+  if (auto done = finish(c, table, gates); !done) return named(std::move(done).error());
+  if (auto valid = validate(c.config, table); !valid) return named(std::move(valid).error());
+  return c;
+}
+
 }  // namespace
 
 Result<> finish(Configuration& c, PluginTable table, const FeatureGates& gates) {
@@ -57,12 +68,18 @@ Result<Configuration> configuration_to_ask(const std::string& path, bool koordin
     same.scheduler_name = "default-scheduler";
     c.config.profiles.push_back(std::move(same));
   }
-  const auto named = [&](Error error) {
-    return c.from_file ? runtime::located(error, path, lines) : std::move(error);
-  };
-  if (auto done = finish(c, table, gates); !done) return named(std::move(done).error());
-  if (auto valid = validate(c.config, table); !valid) return named(std::move(valid).error());
-  return c;
+  return checked(std::move(c), path, lines, table, gates);
+}
+
+Result<Configuration> configuration_of_text(std::string_view text, const std::string& place,
+                                            bool koordinators, PluginTable table, const FeatureGates& gates) {
+  Configuration c;
+  c.from_file = true;
+  c.koordinators = koordinators;
+  json::LineMap lines;
+  KOORD_CHECK(
+      runtime::read_config(text, place, api::schema<KubeSchedulerConfiguration>(), &c.config, &lines));
+  return checked(std::move(c), place, lines, table, gates);
 }
 
 }  // namespace koord::scheduling

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "koord/scheduling/config/config.hpp"
 
@@ -22,5 +23,8 @@ Result<> finish(Configuration& configuration, PluginTable table, const FeatureGa
 /// defaults, the same profile for koord-scheduler and default-scheduler. Errors name the file and its line.
 Result<Configuration> configuration_to_ask(const std::string& path, bool koordinators, PluginTable table,
                                            const FeatureGates& gates);
+/// The same of a text in place of the file; errors name `place` and the line.
+Result<Configuration> configuration_of_text(std::string_view text, const std::string& place,
+                                            bool koordinators, PluginTable table, const FeatureGates& gates);
 
 }  // namespace koord::scheduling
