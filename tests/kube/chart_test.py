@@ -42,7 +42,8 @@ ORIGINAL = os.environ.get("KOORDINATOR_CHART")
 SWITCH = {"koordlet": "koordlet.features", "koord-manager": "featureGates", "koord-scheduler": "scheduler.featureGates",
           "koord-descheduler": "descheduler.featureGates"}
 ON = ("Accelerators", "enable-network-topology-manager")  # by the values' defaults, which are Koordinator's
-FLAGS = {"only-evict-by-api": ("koordlet.onlyEvictByApi", True), "enable-network-topology-manager": ("scheduler.networkTopology", True)}
+FLAGS = {"only-evict-by-api": ("koordlet.onlyEvictByApi", True), "enable-network-topology-manager": ("scheduler.networkTopology", True),
+         "ui": ("manager.extraArgs", ["--ui=0.0.0.0:8089"])}
 
 
 def koord_manifests(name):

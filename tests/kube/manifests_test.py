@@ -366,7 +366,7 @@ class Manifests(unittest.TestCase):
 
         self.assertEqual(sorted(os.listdir(GATES)), ["Accelerators.yaml", "BlkIOReconcile.yaml", "ColocationProfileController.yaml", "DRADeviceTaintRules.yaml", "DRAExtendedResource.yaml", "DevicePluginAdaption.yaml", "Drain.yaml", "EnablePodEnhancedValidator.yaml",
                                                      "EnableQuotaAdmission.yaml", "GangScheduling.yaml",
-                                                     "enable-network-topology-manager.yaml", "only-evict-by-api.yaml"])
+                                                     "enable-network-topology-manager.yaml", "only-evict-by-api.yaml", "ui.yaml"])
         late = schedulers.pod("late-profile", "nobody")
         self.request("POST", "/api/v1/namespaces/default/pods", late)
         self.request("POST", PROFILES, {

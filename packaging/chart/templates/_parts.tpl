@@ -31,7 +31,7 @@ imagePullSecrets:
 {{ default "BECPUEvict=true,BEMemoryEvict=true,CgroupReconcile=true,Accelerators=true" .Values.koordlet.features }}
 {{- end -}}
 {{- define "koord.switches" -}}
-koord-manager: {{ printf "%s,%s" .Values.featureGates (join "," .Values.manager.extraArgs) | quote }}
+koord-manager: {{ printf "%s,%s" .Values.featureGates (regexReplaceAll "--ui=[^,]*[0-9](,|$)" (join "," .Values.manager.extraArgs) "--ui${1}") | quote }}
 koord-scheduler: {{ printf "%s,%s,%s" .Values.scheduler.featureGates (ternary "enable-network-topology-manager" "" .Values.scheduler.networkTopology) (join "," .Values.scheduler.extraArgs) | quote }}
 koord-descheduler: {{ printf "%s,%s" .Values.descheduler.featureGates (join "," .Values.descheduler.extraArgs) | quote }}
 koordlet: {{ printf "%s,%s,%s" (include "koord.koordletGates" .) (ternary "only-evict-by-api" "" .Values.koordlet.onlyEvictByApi) (join "," .Values.koordlet.extraArgs) | quote }}
