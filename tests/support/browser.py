@@ -1,8 +1,10 @@
 """A headless Chromium, driven over its DevTools protocol: what the page's test clicks, types and looks at."""
 import base64
+import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -71,7 +73,7 @@ class Browser:
         # As root in a container it has no sandbox of its own; it looks at nothing but our own server.
         self.child = subprocess.Popen([PROGRAM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
                                        "--remote-debugging-port=0", f"--user-data-dir={self.folder}", "--window-size=1200,900", "about:blank"],
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             path, end = os.path.join(self.folder, "DevToolsActivePort"), time.monotonic() + SECONDS
             while not (os.path.exists(path) and open(path, encoding="ascii").read().count("\n") == 1):
@@ -94,7 +96,9 @@ class Browser:
         self.close()
 
     def close(self):
-        self.child.kill()
+        # Debian's program is a script that starts another: all of its session go.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
