@@ -28,8 +28,8 @@ void write_machine(testing::Tree& tree);
 
 /// Sampler and strategies with every gate on and everything that a NodeSLO can ask for, part by part.
 void with_everything_on();
-/// Counters of caches and CPUs on `pods` pods, and looks at devices, on fake roots. Each row is of a process of its own, so that
-/// its memory is its own.
+/// Counters of caches and CPUs on `pods` pods, and looks at devices, on fake roots. Each row is of a process
+/// of its own, so that its memory is its own.
 void with_hardware(int pods);
 
 }  // namespace koord::koordlet::bench
