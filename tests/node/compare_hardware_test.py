@@ -8,6 +8,7 @@ KOORDINATOR_BIN names the folder with `koordlet`.
 import os
 import re
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -102,7 +103,7 @@ class Trace:
     """What an agent writes into resctrl."""
 
     def __init__(self, agent, path, resctrl):
-        self.path, self.at = path, 0
+        self.path, self.at, self.agent = path, 0, agent
         files = [f"--trace-path={resctrl.path(group, name)}" for group in CLASSES for name in ("schemata", "tasks")]
         agent.command = ["strace", "-f", "-qq", "-y", "-s", "4096", "-o", path, "-e", "trace=write,pwrite64", *files, *agent.command]
 
@@ -119,6 +120,13 @@ class Trace:
             else:
                 tasks[group].update(map(int, re.findall(r"\d+", data.replace("\\n", "\n"))))
         return lines, tasks
+
+    def end(self):
+        """The agent first: it would outlive who traces it."""
+        with open(f"/proc/{self.agent.process.pid}/task/{self.agent.process.pid}/children", encoding="utf-8") as file:
+            for child in file.read().split():
+                os.kill(int(child), signal.SIGKILL)
+        self.agent.kill()
 
 
 def slo(phase, disk):
@@ -169,7 +177,7 @@ def observe(node, name, disk):
                        for metric, labels, value in shown}
     best = Group("kubepods/besteffort")
     seen["blkio"] = {file: best.read("blkio", f"blkio.{file}").strip() for file in FILES}
-    agent.kill()
+    trace.end()
     resctrl.end()
     return seen
 
