@@ -174,6 +174,8 @@ class Faults(unittest.TestCase):
         sleeper.child.send_signal(signal.SIGCONT)
         self.assertEqual(sleeper.child.wait(UNDER_PROTEST), 1, sleeper.output()[-2000:])
         self.assertIn("leaderelection lost", sleeper.output())
+        # On a busy machine the last one may lose so short a lease, too: then somebody has to be left.
+        self.start(*QUICK)
         self.check_each_is_bound_once()
         self.check_events()
 

@@ -17,6 +17,7 @@
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
 #include "rigs/fake_node.hpp"
+#include "support/sanitized.hpp"
 
 namespace koord::koordlet {
 namespace {
@@ -275,7 +276,7 @@ TEST_CASE("What the helper costs: a hundredth of a core, and 20 MB, at most") {
   WARN(fmt::format("8 GPUs, 32 processes: {} us of CPU a question, {} KiB, with a driver of the tests", each,
                    memory));
   CHECK(each < 10'000);  // asked once a second: 1%
-  CHECK(memory < 20'000);
+  if (!test::kSanitized) CHECK(memory < 20'000);  // a sanitizer's own is no part of it
   CHECK(memory > 0);
 }
 
