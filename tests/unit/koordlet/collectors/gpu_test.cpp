@@ -275,7 +275,7 @@ TEST_CASE("What the helper costs: a hundredth of a core, and 20 MB, at most") {
   const std::uint64_t each = (until - (*first)->answer.cpu_us) / kQuestions;
   WARN(fmt::format("8 GPUs, 32 processes: {} us of CPU a question, {} KiB, with a driver of the tests", each,
                    memory));
-  CHECK(each < 10'000);  // asked once a second: 1%
+  CHECK(each < 10'000);                           // asked once a second: 1%
   if (!test::kSanitized) CHECK(memory < 20'000);  // a sanitizer's own is no part of it
   CHECK(memory > 0);
 }
