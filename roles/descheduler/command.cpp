@@ -24,6 +24,7 @@
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
 #include "koord/runtime/command_flags.hpp"
+#include "koord/runtime/command_output.hpp"
 #include "options/flags.hpp"
 #include "rehearsal/read_only.hpp"
 #include "rehearsal/report_text.hpp"
@@ -201,7 +202,7 @@ class Command {
   }
 
   int fail(const Error& error, int code) {
-    streams_.err << "koord: deschedule: " << error.message() << std::endl;
+    streams_.err << "koord: deschedule: " << runtime::cleaned(std::string(error.message())) << std::endl;
     return code_ = code;
   }
 

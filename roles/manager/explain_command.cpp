@@ -111,7 +111,7 @@ class Command {
   }
 
   int fail(const Error& error, int code) {
-    streams_.err << "koord: explain node: " << error.message() << std::endl;
+    streams_.err << "koord: explain node: " << runtime::cleaned(std::string(error.message())) << std::endl;
     return code_ = code;
   }
 

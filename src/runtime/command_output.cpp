@@ -108,7 +108,24 @@ std::string painted_heads(std::string text, bool colours) {
   return out;
 }
 
+std::string cleaned(std::string text) {
+  std::size_t to = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const auto next = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0U;
+    if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // C1, in UTF-8
+      text[to++] = '?';
+      ++at;
+    } else {
+      text[to++] = (byte < 0x20 && byte != '\n') || byte == 0x7f ? '?' : text[at];
+    }
+  }
+  text.resize(to);
+  return text;
+}
+
 std::string for_people(OutputForm form, std::string text) {
+  text = cleaned(std::move(text));
   const Screen here = screen();
   if (here.height == 0 || form == OutputForm::wide) return text;
   return painted_heads(wrapped(text, here.width), here.colours);

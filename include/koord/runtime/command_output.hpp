@@ -53,8 +53,11 @@ std::string wrapped(std::string_view text, std::size_t width);
 /// Lines that begin at the left and end in a colon, strong.
 std::string painted_heads(std::string text, bool colours);
 
-/// Sentences as this process's stdout has them: on a terminal wrapped and painted, elsewhere and `wide` as
-/// they are.
+/// Text with what third parties have written in it, as any terminal may have it: control characters (C0, DEL,
+/// C1) but for line breaks are '?'.
+std::string cleaned(std::string text);
+/// Sentences as this process's stdout has them, cleaned: on a terminal wrapped and painted, elsewhere and
+/// `wide` as they are.
 std::string for_people(OutputForm form, std::string text);
 
 /// How far long work is, on one line of stderr that is written over; nothing at all elsewhere than on a

@@ -238,7 +238,7 @@ class Command {
 
   int fail(const Error& error, int code) {
     progress("");
-    streams_.err << "koord: explain: " << error.message() << std::endl;
+    streams_.err << "koord: explain: " << runtime::cleaned(std::string(error.message())) << std::endl;
     return code_ = code;
   }
 

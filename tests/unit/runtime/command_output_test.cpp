@@ -43,6 +43,28 @@ TEST_CASE("colours are for terminals, unless NO_COLOR says something") {
   CHECK(painted_heads("Why:\n  a:\nb\n", true) == "\x1b[1mWhy:\x1b[0m\n  a:\nb\n");
 }
 
+TEST_CASE("what third parties have written moves no cursor and paints nothing") {
+  struct Row {
+    std::string text, clean;
+  };
+  for (const Row& row : {Row{"two\nlines\n", "two\nlines\n"},
+                         {"\x1b[2J\x1b]0;title\x07", "?[2J?]0;title?"},
+                         {"over\rwritten\b\t\x7f", "over?written???"},
+                         {"\xc2\x9b"
+                          "31m",
+                          "?31m"},
+                         {"Gr\xc3\xb6\xc3\x9f"
+                          "e \xc2\xb5",
+                          "Gr\xc3\xb6\xc3\x9f"
+                          "e \xc2\xb5"},
+                         {"\xc2", "\xc2"},
+                         {"", ""}}) {
+    CAPTURE(row.text);
+    CHECK(cleaned(row.text) == row.clean);
+    CHECK(for_people(OutputForm::wide, row.text) == row.clean);
+  }
+}
+
 TEST_CASE("sentences are wrapped between words, tables are not") {
   struct Row {
     const char* text;
