@@ -118,8 +118,8 @@ class Explaining {
       v_.more_reservations = static_cast<std::int64_t>(v_.reservations.size() - kReservations);
       v_.reservations.resize(kReservations);
     }
-    if (v_.feasible == 0 || (v_.outcome == "placed" && !here_)) seek();
-    if (v_.feasible == 0 && v_.outcome != "placed" && nodes_.nodes() > 0) attempt();
+    if ((v_.feasible == 0 || (v_.outcome == "placed" && !here_)) && may_go_on()) seek();
+    if (v_.feasible == 0 && v_.outcome != "placed" && nodes_.nodes() > 0 && may_go_on()) attempt();
     notes();
     return std::move(v_);
   }
@@ -142,6 +142,11 @@ class Explaining {
             .nodes = static_cast<std::int64_t>(rows.size()),
             .examples = examples(rows),
             .preemption_may_help = !verdict.unresolvable && !verdict.error};
+  }
+
+  bool may_go_on() {
+    gave_up_ = gave_up_ || question_.give_up();
+    return !gave_up_;
   }
 
   void judge() {
@@ -277,7 +282,8 @@ class Explaining {
       for (std::string& sentence : about_lent(engine_, given_, question_.now))
         v_.summary.push_back(std::move(sentence));
     ask_who_admits();
-    if (v_.feasible > 0 && !held_ && gates == 0 && !given_.metadata.deletion_timestamp) try_group();
+    if (v_.feasible > 0 && !held_ && gates == 0 && !given_.metadata.deletion_timestamp && may_go_on())
+      try_group();
     if (question_.exists) why_pending();
   }
 
@@ -353,7 +359,7 @@ class Explaining {
   void seek() {
     if (nodes_.nodes() == 0) return;
     question_.progress("looking for what would have to change");
-    WhatIf what_if(engine_, *profile_, pod_);
+    WhatIf what_if(engine_, *profile_, pod_, question_.give_up);
     what_if.search();
     const PodChanges& changes = what_if.changes();
     for (const Remedy& remedy : what_if.remedies()) {
@@ -401,6 +407,7 @@ class Explaining {
       }
       v_.node_kinds.push_back(std::move(out));
     }
+    gave_up_ = what_if.gave_up();
   }
 
   /// What the pod asks for, and cpu and memory in any case.
@@ -452,6 +459,10 @@ class Explaining {
   }
 
   void notes() {
+    if (gave_up_)
+      v_.notes.push_back(
+          "too much to answer in the time that this question has: what else would have to change, and what "
+          "the pod would preempt, was not looked at to the end");
     if (question_.defaults)
       v_.notes.push_back(
           "the configuration that the scheduler runs with is not known: the nodes were judged with koord's "
@@ -473,7 +484,8 @@ class Explaining {
   std::shared_ptr<const api::Pod> pod_;
   const Profile* profile_;
   bool known_ = false;
-  bool here_ = false;     // it fits where it is
+  bool here_ = false;  // it fits where it is
+  bool gave_up_ = false;
   bool held_ = false;     // a quota or a gang holds it back, whatever nodes there are
   Verdict refused_here_;  // else
   std::string what_;      // "Pod default/p"

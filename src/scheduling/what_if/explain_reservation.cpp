@@ -95,7 +95,7 @@ class ExplainingReservation {
     std::vector<ReservationOwnerView> waiting;
     for (const std::shared_ptr<const api::Pod>& pod : question_.waiting) {
       if (!plugin_->is_for(question_.reservation, *pod)) continue;
-      if (waiting.size() == kMostWaiting) {
+      if (waiting.size() == kMostWaiting || question_.rest.give_up()) {
         ++view.more_owners;
       } else {
         waiting.push_back(judged(pod));

@@ -60,12 +60,23 @@ std::int64_t lent_cpu(const api::Node& node) {
 
 }  // namespace
 
-WhatIf::WhatIf(Engine& engine, const Profile& profile, std::shared_ptr<const api::Pod> pod)
-    : engine_(engine), profile_(profile), pod_(std::move(pod)), changes_(pod_, engine.nodes()) {}
+WhatIf::WhatIf(Engine& engine, const Profile& profile, std::shared_ptr<const api::Pod> pod,
+               std::function<bool()> give_up)
+    : engine_(engine),
+      profile_(profile),
+      pod_(std::move(pod)),
+      changes_(pod_, engine.nodes()),
+      give_up_(std::move(give_up)) {}
+
+bool WhatIf::may_ask() {
+  if (!gave_up_ && give_up_ && give_up_()) gave_up_ = true;
+  if (!gave_up_) ++asked_;
+  return !gave_up_;
+}
 
 std::vector<Row> WhatIf::feasible(Changes changes, const PodChanges::Amounts& amounts) {
-  ++asked_;
   std::vector<Row> rows;
+  if (!may_ask()) return rows;
   if (engine_.refusal(profile_, changes_.with(changes, amounts))) return rows;
   const ClassState& state = engine_.evaluate(profile_, changes_.with(changes, amounts));
   if (state.feasible() == 0) return rows;
@@ -76,7 +87,7 @@ std::vector<Row> WhatIf::feasible(Changes changes, const PodChanges::Amounts& am
 }
 
 bool WhatIf::fits(Row row, Changes changes, const PodChanges::Amounts& amounts) {
-  ++asked_;
+  if (!may_ask()) return false;
   if (engine_.refusal(profile_, changes_.with(changes, amounts))) return false;
   const ClassState& state = engine_.evaluate(profile_, changes_.with(changes, amounts));
   return state.feasible() != 0 && state.verdict(row) == kPass;
@@ -87,6 +98,7 @@ bool WhatIf::fits(Row row, Changes changes, const PodChanges::Amounts& amounts) 
 void WhatIf::search() {
   const Changes all = changes_.all();
   const std::vector<Row> reachable = feasible(all);
+  if (gave_up_) return;
   {
     std::map<VerdictId, std::vector<Row>> by_verdict;
     const ClassState& state = engine_.evaluate(profile_, changes_.with(all));
@@ -108,6 +120,7 @@ void WhatIf::search() {
   std::unordered_map<Row, Changes> needed;
   for (std::size_t i = 0; i < changes_.size(); ++i)
     for (const Row row : without(reachable, feasible(all & ~change(i)))) needed[row] |= change(i);
+  if (gave_up_) return;
   std::map<Changes, std::vector<Row>> by_set;
   for (const Row row : reachable) by_set[needed[row]].push_back(row);
   std::vector<Changes> sets;
@@ -121,8 +134,11 @@ void WhatIf::search() {
     const std::vector<Row> others = without(rows, fit);
     if (!fit.empty()) add(set, std::move(fit));
     if (!others.empty()) look_deeper(others, set);
+    if (gave_up_) break;
   }
-  settle();
+  if (!gave_up_) settle();
+  // Whether a set is a smallest one is not known of all of them.
+  if (gave_up_) remedies_.clear();
 }
 
 /// Rows that fit with several sets, each more than what they need in any case.
@@ -139,7 +155,7 @@ void WhatIf::look_deeper(const std::vector<Row>& rows, Changes needed) {
     }
   std::sort(solved.begin(), solved.end());
   left = without(left, solved);
-  for (std::size_t n = 0; !left.empty() && n < kShrinks; ++n) {
+  for (std::size_t n = 0; !left.empty() && n < kShrinks && !gave_up_; ++n) {
     const Changes set = shrink(left.front());
     std::vector<Row> fit = both(left, feasible(set));
     if (fit.empty()) return;
@@ -295,13 +311,17 @@ std::vector<NodeKind> WhatIf::node_kinds() {
     return a.nodes != b.nodes ? a.nodes > b.nodes : a.like < b.like;
   });
   if (kinds.size() > kMostKinds) kinds.resize(kMostKinds);
-  for (NodeKind& kind : kinds) {
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (!may_ask()) {
+      kinds.resize(i);
+      break;
+    }
+    NodeKind& kind = kinds[i];
     auto copy = std::make_shared<api::Node>(*nodes.node(kind.like));
     copy->metadata.name = fmt::format("{}-once-more", copy->metadata.name);
     if (copy->metadata.labels.contains(kHostname)) copy->metadata.labels[kHostname] = copy->metadata.name;
     const std::string name = copy->metadata.name;
     engine_.put_node(std::move(copy));
-    ++asked_;
     const ClassState& state = engine_.evaluate(profile_, pod_);
     const Row row = nodes.find(name);
     const VerdictId verdict = state.verdict(row);

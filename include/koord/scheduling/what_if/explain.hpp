@@ -20,6 +20,9 @@ struct Question {
   std::size_t best = 5;   // so many of the nodes that would do are shown
   WallTime now;
   std::function<void(std::string_view)> progress = [](std::string_view) {};
+  /// Asked before the engine is, but for the first time: once it says true the rest is left out, and a note
+  /// says so.
+  std::function<bool()> give_up = [] { return false; };
 };
 
 /// The engine holds the cluster and has decided nothing; a profile is chosen by the pod's scheduler name, the

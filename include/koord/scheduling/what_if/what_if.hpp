@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,8 +39,10 @@ struct NodeKind {
 /// Asks an engine that decides nothing meanwhile and does not know the pod. Its thread.
 class WhatIf {
  public:
-  /// `pod` waits for a node: it has none, and no status.
-  WhatIf(Engine& engine, const Profile& profile, std::shared_ptr<const api::Pod> pod);
+  /// `pod` waits for a node: it has none, and no status. `give_up` is asked before the engine is; once it
+  /// says true nothing further is looked at.
+  WhatIf(Engine& engine, const Profile& profile, std::shared_ptr<const api::Pod> pod,
+         std::function<bool()> give_up = {});
 
   const PodChanges& changes() const { return changes_; }
   /// The smallest first, of equal ones that with the most nodes. At most kMostRemedies.
@@ -51,10 +54,13 @@ class WhatIf {
   std::vector<NodeKind> node_kinds();
   /// How often the engine was asked about a pod.
   std::size_t asked() const { return asked_; }
+  /// Then there are no remedies, and not all kinds.
+  bool gave_up() const { return gave_up_; }
 
   static constexpr std::size_t kMostRemedies = 8, kMostKinds = 24;
 
  private:
+  bool may_ask();
   /// Ascending.
   std::vector<Row> feasible(Changes changes, const PodChanges::Amounts& amounts = {});
   bool fits(Row row, Changes changes, const PodChanges::Amounts& amounts);
@@ -74,7 +80,9 @@ class WhatIf {
   PodChanges changes_;
   std::vector<Remedy> remedies_;
   std::vector<Hopeless> hopeless_;
+  std::function<bool()> give_up_;
   std::size_t asked_ = 0;
+  bool gave_up_ = false;
 };
 
 }  // namespace koord::scheduling::explain

@@ -237,6 +237,44 @@ TEST_CASE("what is said is exact: with it the pod fits, with less it does not") 
   }
 }
 
+TEST_CASE(
+    "once its time is over a question ends: it says what it knows, and that it does not know the rest") {
+  const auto pod = make_pod("p", "5", "6Gi", [](auto& p) {
+    p.spec.node_selector["zone"] = "z1";
+    p.spec.node_selector["rack"] = "r1";
+  });
+  int least = -1;
+  for (int rounds = 0; least < 0; ++rounds) {
+    CAPTURE(rounds);
+    REQUIRE(rounds < 500);
+    World world{whole()};
+    for (int i = 0; i < 12; ++i)
+      world.engine.put_node(make_node(fmt::format("n{}", i), std::to_string(1 + i % 5), "4Gi", [&](auto& n) {
+        if (i % 4 != 0) n.metadata.labels["zone"] = fmt::format("z{}", i % 4);
+        n.spec.unschedulable = i % 7 == 0;
+      }));
+    world.engine.put_pod(pod);
+    int asked = 0, afterwards = 0;
+    explain::Question question;
+    question.pod = pod;
+    question.now = world.clock.now();
+    question.give_up = [&] { return ++asked > rounds && ++afterwards > 0; };
+    const ExplanationView view = explain::explain(world.engine, question);
+    CHECK(view.outcome == "unschedulable");
+    CHECK(!view.refused.empty());
+    const bool said = std::ranges::any_of(
+        view.notes, [](const std::string& note) { return note.starts_with("too much to answer"); });
+    CHECK(said == (afterwards > 0));
+    CHECK(afterwards <= 2);  // nobody goes on and asks again and again
+    if (afterwards == 0) {
+      least = rounds;
+      CHECK(!view.remedies.empty());
+      CHECK(!view.node_kinds.empty());
+    }
+  }
+  CHECK(least > 10);
+}
+
 TEST_CASE("a further node: of which kind it would have to be") {
   World world;
   world.engine.put_node(make_node("small", "1"));
