@@ -33,12 +33,16 @@ function answer(view) {
   ].flat().filter(Boolean);
 }
 
-async function patient(element, problem, question) {
+// `current`: whether somebody still waits for it.
+async function patient(element, problem, question, current) {
   element.replaceChildren(h("p", { class: "quiet", role: "status" }, "asking the scheduler's engine ..."));
   try {
-    element.replaceChildren(...answer(await question()));
+    const view = await question();
+    if (!current()) return;
+    element.replaceChildren(...answer(view));
     problem("");
   } catch (error) {
+    if (!current()) return;
     element.replaceChildren();
     problem(error.message);
   }
@@ -46,19 +50,22 @@ async function patient(element, problem, question) {
 
 export function explainView(namespace, name, problem) {
   const element = h("div", { id: "answer" });
-  patient(element, problem, () => ask(`data/explain?namespace=${encodeURIComponent(namespace)}&name=${encodeURIComponent(name)}`));
-  return { element, frame() {}, end() {} };
+  let ended = false;
+  patient(element, problem, () => ask(`data/explain?namespace=${encodeURIComponent(namespace)}&name=${encodeURIComponent(name)}`), () => !ended);
+  return { element, frame() {}, end() { ended = true; } };
 }
 
 export function whatIfView(problem) {
   const said = h("div", { id: "answer", "aria-live": "polite" });
+  let questions = 0, ended = false;
   const text = h("textarea", { id: "pod", spellcheck: "false", maxlength: MOST, "aria-describedby": "how" });
   text.value = EXAMPLE;
   const go = h("button", { type: "button", on: { click: () => {
     if (new Blob([text.value]).size > MOST) { problem("the pod has more than 256 KiB"); return; }
-    patient(said, problem, () => ask("data/what-if", { method: "POST", headers: { "Content-Type": "application/yaml" }, body: text.value }));
+    const mine = ++questions;
+    patient(said, problem, () => ask("data/what-if", { method: "POST", headers: { "Content-Type": "application/yaml" }, body: text.value }), () => !ended && mine === questions);
   } } }, "Ask");
   return { element: h("div", {}, h("section", { "aria-label": "What would happen if" }, h("h2", {}, "What would happen if this pod came now?"),
     h("p", { id: "how", class: "quiet" }, "A manifest of a pod, or of what makes pods by a template. Nothing is created: an engine of the scheduler's kind is asked."),
-    h("label", { for: "pod" }, "The manifest"), text, h("p", {}, go)), said), frame() {}, end() {} };
+    h("label", { for: "pod" }, "The manifest"), text, h("p", {}, go)), said), frame() {}, end() { ended = true; } };
 }

@@ -19,7 +19,7 @@ export function nodeView(name, problem) {
   const head = h("section", { "aria-label": "The node" }, h("h2", {}, name));
   const pictures = [], charts = h("div", { class: "pair" }), pods = h("section", { "aria-label": "Its pods" });
   const figures = h("section", { "aria-label": "Now" }), element = h("div", {}, head, charts, figures, pods);
-  let last = null;
+  let last = null, ended = false;
   function picture(label) {
     const canvas = h("canvas", { role: "img", "aria-label": label });
     charts.append(h("section", {}, h("h2", {}, label), h("div", { class: "chart" }, canvas)));
@@ -48,18 +48,20 @@ export function nodeView(name, problem) {
   }
   async function frame() {
     try {
-      last = await ask(`data/node?name=${encodeURIComponent(name)}`);
+      const told = await ask(`data/node?name=${encodeURIComponent(name)}`);
+      if (ended) return;
+      last = told;
       problem("");
     } catch (error) {
-      problem(error.message);
+      if (!ended) problem(error.message);
       return;
     }
-    const f = last.figures;
+    const f = last.figures, has = f.capacity ?? {};  // what is empty is left out
     head.replaceChildren(h("h2", {}, name), h("p", {}, `${last.state}; pressure ${Math.round(last.pressure * 100)}% (${last.cause})`));
     figures.replaceChildren(table("Now", [["Tier", (r) => r[0]], ["Pods", (r) => r[1], true], ["CPU, cores", (r) => r[2], true], ["of the node", (r) => r[3], true], ["Memory", (r) => r[4], true], ["of the node", (r) => r[5], true]], [
-        ...(f.tiers ?? []).map((t) => [t.name, t.name === "system" ? "" : t.pods ?? 0, cores(t.used.cpuCores ?? 0), percent(t.used.cpuCores ?? 0, f.capacity.cpuCores), bytes(t.used.memoryBytes ?? 0), percent(t.used.memoryBytes ?? 0, f.capacity.memoryBytes)]),
-        ["all", last.pods.length + last.more_pods, cores(f.used?.cpuCores ?? 0), percent(f.used?.cpuCores ?? 0, f.capacity.cpuCores), bytes(f.used?.memoryBytes ?? 0), percent(f.used?.memoryBytes ?? 0, f.capacity.memoryBytes)],
-        ["lent to batch", "", cores(f.lent?.cpuCores ?? 0), percent(f.lent?.cpuCores ?? 0, f.capacity.cpuCores), bytes(f.lent?.memoryBytes ?? 0), percent(f.lent?.memoryBytes ?? 0, f.capacity.memoryBytes)],
+        ...(f.tiers ?? []).map((t) => [t.name, t.name === "system" ? "" : t.pods ?? 0, cores(t.used?.cpuCores ?? 0), percent(t.used?.cpuCores ?? 0, has.cpuCores ?? 0), bytes(t.used?.memoryBytes ?? 0), percent(t.used?.memoryBytes ?? 0, has.memoryBytes ?? 0)]),
+        ["all", last.pods.length + last.more_pods, cores(f.used?.cpuCores ?? 0), percent(f.used?.cpuCores ?? 0, has.cpuCores ?? 0), bytes(f.used?.memoryBytes ?? 0), percent(f.used?.memoryBytes ?? 0, has.memoryBytes ?? 0)],
+        ["lent to batch", "", cores(f.lent?.cpuCores ?? 0), percent(f.lent?.cpuCores ?? 0, has.cpuCores ?? 0), bytes(f.lent?.memoryBytes ?? 0), percent(f.lent?.memoryBytes ?? 0, has.memoryBytes ?? 0)],
         ["asked of it", "", cores(f.asked?.cpuCores ?? 0), `${percent(f.asked?.cpuCores ?? 0, f.lent?.cpuCores ?? 0)} of lent`, bytes(f.asked?.memoryBytes ?? 0), ""]]));
     const used = new Map(last.history.pods.map((p) => [p.name, p.cpu[p.cpu.length - 1] ?? 0]));
     const key = (p) => `${p.namespace}/${p.name}`;
@@ -69,5 +71,5 @@ export function nodeView(name, problem) {
     draw();
   }
   dark.addEventListener("change", again);
-  return { element, frame, every: 3, end() { pictures.splice(0).forEach((p) => p.destroy()); dark.removeEventListener("change", again); } };
+  return { element, frame, every: 3, end() { ended = true; pictures.splice(0).forEach((p) => p.destroy()); dark.removeEventListener("change", again); } };
 }

@@ -135,11 +135,35 @@ class PageTest(unittest.TestCase):
         self.show("node/node-0000", "the node's figures", "/koord-prod/.test(document.querySelector('main').innerText) && document.querySelectorAll('.chart canvas').length === 3")
         self.browser.wait("samples", "fetch('data/node?name=node-0000').then((a) => a.json()).then((n) => n.history.seconds.length >= 2 && n.history.pods.length > 0)")
         self.keep("node")
-        told = json.loads(self.get("data/node?name=node-0000")[1])
-        there = {(each["metadata"]["namespace"], each["metadata"]["name"])
-                 for each in self.api.request("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-0000")["items"]}
-        self.assertEqual({(each["namespace"], each["name"]) for each in told["pods"]}, there)
+
+        def its_pods_are_told():
+            told = json.loads(self.get("data/node?name=node-0000")[1])
+            there = {(each["metadata"]["namespace"], each["metadata"]["name"])
+                     for each in self.api.request("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-0000")["items"]}
+            return {(each["namespace"], each["name"]) for each in told["pods"]} == there
+
+        wait_for("the pods that the API has there", its_pods_are_told)
         self.assertEqual(self.browser.evaluate("location.hash = '#/cluster'; 1"), 1)
+
+    def test_2_node_without_anything(self):
+        """What is empty is left out of what is told: a node that says nothing of itself, and a pod that uses nothing."""
+        report = {"updateTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                  "nodeMetric": {"nodeUsage": {"resources": {}}, "systemUsage": {"resources": {}}},
+                  "podsMetric": [{"name": "idle", "namespace": "demo", "priority": "koord-prod", "podUsage": {"resources": {"cpu": "0", "memory": "0"}}}]}
+        self.make("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}})
+        self.addCleanup(self.api.request, "DELETE", "/api/v1/nodes/bare")
+
+        def reports():
+            try:
+                return self.api.request("PATCH", "/apis/slo.koordinator.sh/v1alpha1/nodemetrics/bare/status", {"status": report}, "application/merge-patch+json")
+            except kube_api.ApiError as error:
+                if error.status != 404:
+                    raise
+                return None
+
+        wait_for("its NodeMetric", reports)
+        wait_for("its tiers", lambda: b'"tiers":[{' in self.get("data/node?name=bare")[1])
+        self.show("node/bare", "the node's figures", "/koord-prod\\s+1\\s+0\\.0\\s+-/.test(document.querySelector('main').innerText)")
 
     def test_3_groups(self):
         text = self.show("groups", "quotas", "document.querySelector('main').innerText.includes('team-search') && document.querySelector('main').innerText")
