@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "top/group_text.hpp"
@@ -138,7 +139,7 @@ void add_nodes(Lines& out, const ClusterView& view, const NodePage& page) {
   std::size_t longest = 4;
   for (const NodeRow& node : view.nodes) longest = std::max(longest, node.name.size());
   const std::size_t name_width = out.page().name_width(longest, kBehindName);
-  out.blank();
+  if (out.count() > 0) out.blank();
   out.head(fmt::format("{:<{}} {:>4} {:>4} {:>6} {:>6} {:>12}  {:>11} {:>9}", "NODE", name_width, "CPU",
                        "MEM", "PROD", "BATCH", "ASKED/LENT", "MEMORY", "STATE"));
   const std::vector<const NodeRow*> nodes = ordered(view, page.order);
@@ -153,6 +154,23 @@ void add_nodes(Lines& out, const ClusterView& view, const NodePage& page) {
     out.add(fmt::format("page {} of {}: {} nodes (--page, --rows, --sort=cpu|batch|asked|name)", number,
                         pages, nodes.size()),
             Colour::faint);
+}
+
+/// Its own sums, as ClusterFigures has them of all nodes.
+void add_up(ClusterView& view, const NodeRow& node) {
+  constexpr std::chrono::minutes kOld{3};
+  view.ready = node.ready ? 1 : 0;
+  view.reporting = node.reported && view.time.at - node.reported->at <= kOld ? 1 : 0;
+  view.silent = node.reported ? 0 : 1;
+  view.lending = node.lent.cpu_cores > 0 ? 1 : 0;
+  view.over_asked = node.over_asked ? 1 : 0;
+  (node.reported ? view.capacity : view.unknown) = node.capacity;
+  view.used = node.used;
+  view.lent = node.lent;
+  view.asked = node.asked;
+  view.tiers = node.tiers;
+  const auto batch = std::ranges::find(node.tiers, "koord-batch", &TierRow::name);
+  if (batch != node.tiers.end()) view.batch_used = batch->used;
 }
 
 void add_notes(Lines& out, const ClusterView& view) {
@@ -182,36 +200,55 @@ std::string cluster_text(const ClusterView& view, const NodePage& nodes, const P
   return out.take();
 }
 
-std::string nodes_text(const ClusterView& view, const NodePage& nodes, const Page& page) {
+std::vector<std::string> leave_node(ClusterView& view, std::string_view name) {
+  std::vector<std::string> names;
+  ClusterView one;
+  one.server = std::move(view.server);
+  one.time = view.time;
+  one.notes = std::move(view.notes);
+  one.waiting_pods = view.waiting_pods;
+  one.waiting_reservations = view.waiting_reservations;
+  for (NodeRow& node : view.nodes) {
+    names.push_back(node.name);
+    if (node.name != name) continue;
+    add_up(one, node);
+    one.nodes.push_back(std::move(node));
+  }
+  view = std::move(one);
+  return names;
+}
+
+std::string nodes_text(const ClusterView& view, const NodePage& nodes, const Page& page, bool totals) {
   Lines out(page);
-  add_head(out, view);
-  add_lent(out, view);
+  if (totals) add_head(out, view);
+  if (totals) add_lent(out, view);
   add_notes(out, view);
   add_nodes(out, view, nodes);
   return out.take();
 }
 
-std::string lent_text(const ClusterView& view, const Page& page) {
+std::string lent_text(const ClusterView& view, const Page& page, bool totals) {
   Lines out(page);
-  add_lent(out, view);
+  if (totals) add_lent(out, view);
   add_notes(out, view);
-  if (view.lending == 0) return out.take();
-  out.add(
-      fmt::format("{} of {} nodes lend{}", view.lending, view.nodes.size(),
-                  view.over_asked > 0
-                      ? fmt::format("; {} asked for more than {} now (!)",
-                                    view.over_asked == 1 ? "1 is" : fmt::format("{} are", view.over_asked),
-                                    view.over_asked == 1 ? "it lends" : "they lend")
-                      : ""));
+  if (totals && view.lending == 0) return out.take();
+  if (totals)
+    out.add(
+        fmt::format("{} of {} nodes lend{}", view.lending, view.nodes.size(),
+                    view.over_asked > 0
+                        ? fmt::format("; {} asked for more than {} now (!)",
+                                      view.over_asked == 1 ? "1 is" : fmt::format("{} are", view.over_asked),
+                                      view.over_asked == 1 ? "it lends" : "they lend")
+                        : ""));
   std::size_t longest = 4;
   for (const NodeRow& node : view.nodes) longest = std::max(longest, node.name.size());
   constexpr std::size_t kBehind = 60;
   const std::size_t name_width = page.name_width(longest, kBehind);
-  out.blank();
+  if (out.count() > 0) out.blank();
   out.head(fmt::format("{:<{}} {:>6} {:>6} {:>6} {:>6}   {:>6} {:>6} {:>6} {:>6}", "NODE", name_width, "CPU",
                        "ASKED", "USED", "FREE", "MEM", "ASKED", "USED", "FREE"));
   for (const NodeRow* node : ordered(view, ClusterOrder::batch)) {
-    if (node->lent.cpu_cores <= 0 && node->asked.cpu_cores <= 0) continue;
+    if (totals && node->lent.cpu_cores <= 0 && node->asked.cpu_cores <= 0) continue;
     const auto used = std::ranges::find(node->tiers, "koord-batch", &TierRow::name);
     const Amount batch = used != node->tiers.end() ? used->used : Amount{};
     out.add(fmt::format("{:<{}} {:>6} {:>6} {:>6} {:>6} {} {:>6} {:>6} {:>6} {:>6}",

@@ -44,7 +44,8 @@ struct Listing {
   std::string_view one;   // what a NAME names
   std::string_view help;  // behind "koord NAME: "
   WhatToRead what;
-  std::string (*text)(const ClusterView& view, const NodePage& nodes, const Page& page);
+  /// `all`: nobody has named one.
+  std::string (*text)(const ClusterView& view, const NodePage& nodes, const Page& page, bool all);
   /// Leaves the one of that name, and of other parts nothing; the names that there are.
   std::vector<std::string> (*only)(ClusterView& view, std::string_view name);
 };
@@ -68,10 +69,8 @@ constexpr Listing kNodes{"nodes",
                          "what each node uses, lends to batch pods and is asked for. `koord explain node "
                          "NAME` says how that comes about.",
                          {.nodes = true, .best_effort = true},
-                         [](const ClusterView& view, const NodePage& nodes, const Page& page) {
-                           return nodes_text(view, nodes, page);
-                         },
-                         [](ClusterView& view, std::string_view name) { return keep(view.nodes, name); }};
+                         &nodes_text,
+                         &leave_node};
 constexpr Listing kLent{
     "lent",
     "node",
@@ -79,28 +78,32 @@ constexpr Listing kLent{
     "more than it "
     "lends now is marked with !.",
     {.nodes = true, .best_effort = true},
-    [](const ClusterView& view, const NodePage&, const Page& page) { return lent_text(view, page); },
-    [](ClusterView& view, std::string_view name) { return keep(view.nodes, name); }};
+    [](const ClusterView& view, const NodePage&, const Page& page, bool all) {
+      return lent_text(view, page, all);
+    },
+    &leave_node};
 constexpr Listing kQuota{
     "quota",
     "quota",
     "ElasticQuotas: what they are sure of, have and may have, who lends and borrows, and for whom pods wait.",
     {.waiting = true, .quotas = true},
-    [](const ClusterView& view, const NodePage&, const Page& page) { return quotas_text(view, page); },
+    [](const ClusterView& view, const NodePage&, const Page& page, bool) { return quotas_text(view, page); },
     [](ClusterView& view, std::string_view name) { return keep(view.quotas, name); }};
 constexpr Listing kGangs{
     "gangs",
     "gang",
     "pods that start together: how many are there, placed and waiting, and why.",
     {.all_pods = true, .groups = true},
-    [](const ClusterView& view, const NodePage&, const Page& page) { return gangs_text(view, page); },
+    [](const ClusterView& view, const NodePage&, const Page& page, bool) { return gangs_text(view, page); },
     [](ClusterView& view, std::string_view name) { return keep(view.gangs, name); }};
 constexpr Listing kReservations{
     "reservations",
     "reservation",
     "Reservations that have not ended: where they keep room, how much of it pods have, and why they wait.",
     {.reservations = true},
-    [](const ClusterView& view, const NodePage&, const Page& page) { return reservations_text(view, page); },
+    [](const ClusterView& view, const NodePage&, const Page& page, bool) {
+      return reservations_text(view, page);
+    },
     [](ClusterView& view, std::string_view name) { return keep(view.reservations, name); }};
 
 /// What is not asked for is not in the answer for programs.
@@ -149,7 +152,7 @@ class Command {
     } else {
       Page page = Page::of(form, runtime::screen());
       page.height = 0;  // a listing is whole
-      streams_.out << listing_.text(view, {order, 1, 0}, page) << std::flush;
+      streams_.out << listing_.text(view, {order, 1, 0}, page, name_.empty()) << std::flush;
     }
     co_return Result<>();
   }
@@ -168,7 +171,8 @@ class Command {
 
   int fail(const Error& error, int code) {
     bar_.clear();
-    streams_.err << "koord: " << listing_.name << ": " << error.message() << std::endl;
+    streams_.err << "koord: " << listing_.name << ": " << runtime::cleaned(std::string(error.message()))
+                 << std::endl;
     return code_ = code;
   }
 

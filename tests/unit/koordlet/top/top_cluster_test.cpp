@@ -171,6 +171,34 @@ TEST_CASE(
   CHECK(!holds(nodes_text(view, {}, k80), "\x1b"));
 }
 
+TEST_CASE("One node that is named is shown without what all of them come to") {
+  using Names = std::vector<std::string>;
+  figures::ClusterView view = five_nodes().view("https://there:6443", kNow);
+  CHECK(leave_node(view, "b") == Names{"a", "b", "c", "d", "e"});
+  CHECK(nodes_text(view, {}, k80, false) ==
+        joined({"NODE      CPU  MEM   PROD  BATCH   ASKED/LENT       MEMORY     STATE",
+                "b         70%  40%    6.0    0.5      1.5/1.0!  3.0Gi/20Gi     ready"}));
+  CHECK(lent_text(view, k80, false) ==
+        joined({"NODE        CPU  ASKED   USED   FREE      MEM  ASKED   USED   FREE",
+                "b           1.0    1.5    0.5    0.0 !   20Gi  3.0Gi  6.0Gi   17Gi"}));
+  CHECK(view.ready == 1);
+  CHECK(view.reporting == 1);
+  CHECK(view.silent == 0);
+  CHECK(view.lending == 1);
+  CHECK(view.over_asked == 1);
+  CHECK(view.waiting_pods == 5);
+  CHECK(view.capacity.cpu_cores == 10);
+  CHECK(view.used.cpu_cores == 7);
+  CHECK(view.lent.cpu_cores == 1);
+  CHECK(view.batch_used.cpu_cores == 0.5);
+  CHECK(view.tiers.front().used.cpu_cores == 6);
+  view = five_nodes().view("", kNow);
+  leave_node(view, "e");
+  CHECK(holds(lent_text(view, k80, false), "\ne           0.0    0.0"));  // it lends nothing
+  CHECK(leave_node(view, "nobody") == Names{"e"});
+  CHECK(view.nodes.empty());
+}
+
 TEST_CASE("A cluster that lends nothing says why") {
   struct Row {
     const char* name;
