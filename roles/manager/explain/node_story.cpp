@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "framework/noderesource/work.hpp"
 #include "koord/api/koordinator/classes.hpp"
@@ -56,6 +57,14 @@ figures::Amount batch_said(const api::ResourceList& list) {
           memory != nullptr ? memory->value() : 0};
 }
 
+/// Amounts are anybody's: a sum stays at what there can be at most.
+void add_to(figures::Amount& sum, const figures::Amount& one) {
+  sum.cpu_cores += one.cpu_cores;
+  if (__builtin_add_overflow(sum.memory_bytes, one.memory_bytes, &sum.memory_bytes))
+    sum.memory_bytes = one.memory_bytes > 0 ? std::numeric_limits<std::int64_t>::max()
+                                            : std::numeric_limits<std::int64_t>::min();
+}
+
 /// Pods of one sort, as the policies of CPU and memory count them.
 struct Group {
   std::int64_t pods = 0;
@@ -104,9 +113,7 @@ class Telling {
     for (const auto& pod : facts_.pods) {
       const std::string_view phase = pod->status.phase.view();
       if (phase == "Succeeded" || phase == "Failed") continue;
-      const figures::Amount asked = batch_said(api::pod_requests(*pod));
-      out_.asked.cpu_cores += asked.cpu_cores;
-      out_.asked.memory_bytes += asked.memory_bytes;
+      add_to(out_.asked, batch_said(api::pod_requests(*pod)));
     }
     out_.over_asked = out_.asked.cpu_cores > out_.written.cpu_cores + 1e-6 ||
                       out_.asked.memory_bytes > out_.written.memory_bytes;
@@ -224,9 +231,7 @@ class Telling {
     std::string names;
     for (const api::ThirdPartyAllocation& one : (*all)->allocations) {
       if (one.priority != to_string(KoordPriority::batch)) continue;
-      const figures::Amount amount = batch_said(one.resources);
-      sum.cpu_cores += amount.cpu_cores;
-      sum.memory_bytes += amount.memory_bytes;
+      add_to(sum, batch_said(one.resources));
       names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
     }
     add("others", fmt::format("- what others have taken ({})", names), sum.cpu_cores, sum.memory_bytes);

@@ -135,5 +135,21 @@ TEST_CASE("what is asked for beyond what is lent, a level, and a node that lends
         "Batch pods on it ask for 50.00 cores and 0.00Gi: more than it lends (!).\n");
 }
 
+TEST_CASE("what pods ask for may be more than a number holds") {
+  Case c = world();
+  for (int i = 0; i < 3; ++i) {
+    auto greedy = std::make_shared<api::Pod>();
+    greedy->metadata.name = fmt::format("greedy-{}", i);
+    greedy->status.phase = Symbol("Running");
+    greedy->spec.containers.emplace_back().resources.requests[api::kBatchMemory] =
+        api::Quantity::must("9223372036854775807");
+    greedy->metadata.labels[api::kQosLabel] = Symbol("BE");
+    c.pods.push_back(greedy);
+  }
+  const NodeStory story = tell(c);
+  CHECK(story.over_asked);
+  CHECK(story.asked.memory_bytes == std::numeric_limits<std::int64_t>::max());
+}
+
 }  // namespace
 }  // namespace koord::manager
