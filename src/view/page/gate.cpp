@@ -71,10 +71,12 @@ std::optional<net::Response> refuse_foreign(const GateSettings& settings, const 
       return refusal(403, "another site asks: that is not answered");
   }
   const bool pasted = request.path == kWhatIfPath;
-  const bool reads = request.method == "GET" || request.method == "HEAD";
+  // What is worked out for an answer is worked out for who gets it.
+  const bool worked_out = request.path.starts_with(kDataRoot);
+  const bool reads = request.method == "GET" || (request.method == "HEAD" && !worked_out);
   if (pasted ? request.method != "POST" : !reads) {
     net::Response response = refusal(405, pasted ? "a pod is posted here" : "this port is for reading");
-    response.headers.add("Allow", pasted ? "POST" : "GET, HEAD");
+    response.headers.add("Allow", pasted ? "POST" : worked_out ? "GET" : "GET, HEAD");
     return response;
   }
   if (!pasted) return std::nullopt;

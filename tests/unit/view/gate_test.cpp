@@ -105,6 +105,9 @@ TEST_CASE("the port is for reading; a pod is posted to one path, as what no form
   for (const char* method : {"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"})
     CHECK(judged({}, request(method, "/ui/data/groups", {{"Host", "localhost"}})) == 405);
   CHECK(judged({}, request("GET", "/ui/data/what-if", {{"Host", "localhost"}})) == 405);
+  for (const char* path : {"/ui/data/explain", "/ui/data/groups", "/ui/data/stream", "/ui/data/what-if"})
+    CHECK(judged({}, request("HEAD", path, {{"Host", "localhost"}})) == 405);
+  CHECK(judged({}, request("HEAD", "/ui/page.js", {{"Host", "localhost"}})) == 200);
   const auto posted = [](std::string_view type) {
     return judged({}, request("POST", "/ui/data/what-if", {{"Host", "localhost"}, {"Content-Type", type}}));
   };
