@@ -37,10 +37,11 @@ koord-descheduler: {{ printf "%s,%s" .Values.descheduler.featureGates (join "," 
 koordlet: {{ printf "%s,%s,%s" (include "koord.koordletGates" .) (ternary "only-evict-by-api" "" .Values.koordlet.onlyEvictByApi) (join "," .Values.koordlet.extraArgs) | quote }}
 {{- end -}}
 
-{{/* "true" where a gate or flag is on; of all gates at once, too. (dict "name" NAME "in" TEXT) */}}
+{{/* "true" where a gate or flag is on; of all gates at once, too: they are named with capitals. (dict "name" NAME "in" TEXT) */}}
 {{- define "koord.on" -}}
 {{- $off := regexMatch (printf "(?i)(^|[,=\\s-])%s=(false|f|0)\\b" .name) .in -}}
 {{- $on := regexMatch (printf "(?i)(^|[,=\\s-])%s(=(true|t|1))?\\s*(,|$)" .name) .in -}}
 {{- $all := regexMatch "(?i)(^|[,=\\s])All(Alpha|Beta)=(true|t|1)\\b" .in -}}
-{{- if and (not $off) (or $on $all) }}true{{ end -}}
+{{- $gate := regexMatch "^[A-Z]" .name -}}
+{{- if and (not $off) (or $on (and $gate $all)) }}true{{ end -}}
 {{- end -}}
