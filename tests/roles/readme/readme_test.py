@@ -158,7 +158,7 @@ class Readme(unittest.TestCase):
     def the_manager(self, command):
         child = self.runs(command, "http://127.0.0.1:8000/healthz")
         if "--ui" in command:
-            self.assertTrue(serves("http://127.0.0.1:8089/ui/")())
+            wait_for("the page", serves("http://127.0.0.1:8089/ui/"))
         self.end(child)
 
     def the_agent(self, command):
