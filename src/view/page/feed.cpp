@@ -15,7 +15,7 @@ net::Bytes event(const std::string& json) {
 
 class Feed::Stream final : public net::BodySource {
  public:
-  explicit Stream(Feed& feed) : feed_(feed) { ++feed_.streams_; }
+  explicit Stream(Feed& feed) : feed_(feed), end_(feed.number_ + kFrames) { ++feed_.streams_; }
   ~Stream() override { --feed_.streams_; }
 
   Task<Result<std::vector<net::Bytes>>> next() override {
@@ -25,7 +25,8 @@ class Feed::Stream final : public net::BodySource {
       const Result<> waited = co_await feed_.news_.wait();
       if (!waited) co_return Result<std::vector<net::Bytes>>(std::move(frames));
     }
-    if (cancelled_ || feed_.closed_) co_return Result<std::vector<net::Bytes>>(std::move(frames));
+    if (cancelled_ || feed_.closed_ || feed_.number_ >= end_)
+      co_return Result<std::vector<net::Bytes>>(std::move(frames));
     frames.push_back(feed_.frame_after(seen_));
     seen_ = feed_.number_;
     co_return Result<std::vector<net::Bytes>>(std::move(frames));
@@ -37,6 +38,7 @@ class Feed::Stream final : public net::BodySource {
 
  private:
   Feed& feed_;
+  const std::uint64_t end_;  // the first frame that is not told here
   std::uint64_t seen_ = 0;
   bool cancelled_ = false;
 };
@@ -50,6 +52,12 @@ void Feed::publish(const std::string& delta) {
   delta_ = event(delta);
   ++number_;
   news_.set();
+}
+
+void Feed::forget() {
+  delta_.reset();
+  whole_frame_.reset();
+  whole_number_ = 0;
 }
 
 void Feed::close() {

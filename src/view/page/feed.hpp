@@ -13,10 +13,12 @@ namespace koord::view {
 
 /// One thread. A reader is given a whole frame first, then what changed; one that misses a frame is given a
 /// whole one again, so that nothing queues for it: it holds at most the frame that is being written to it.
-/// All share the bytes. Outlives its streams.
+/// All share the bytes. A stream ends after kFrames: who reads asks again, and is looked at again by whoever
+/// lets readers in. Outlives its streams.
 class Feed {
  public:
   static constexpr std::size_t kStreams = 64;
+  static constexpr std::uint64_t kFrames = 150;  // 5 minutes of one every 2 s
 
   /// `whole`: the JSON of all there is now; asked once a frame at most.
   explicit Feed(std::function<std::string()> whole) : whole_(std::move(whole)) {}
@@ -26,6 +28,8 @@ class Feed {
   std::size_t streams() const { return streams_; }
   /// The JSON of what has changed since the frame before.
   void publish(const std::string& delta);
+  /// Nobody reads, and what changed is not told: the next reader is given all there is then.
+  void forget();
   /// Ends all streams.
   void close();
 

@@ -2,7 +2,9 @@
 #include "view/page/model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 
 #include "koord/api/figures/cluster_figures.hpp"
 #include "koord/api/koordinator/classes.hpp"
@@ -187,9 +189,13 @@ void Model::look_at_states(api::Time now) {
 std::string Model::delta(api::Time now, std::size_t waiting) {
   look_at_states(now);
   std::string out = frame(now, waiting, false);
+  forget_changes();
+  return out;
+}
+
+void Model::forget_changes() {
   changed_.clear();
   gone_.clear();
-  return out;
 }
 
 std::string Model::node(const std::string& name, api::Time now, MonoTime at, const Pods& pods) const {
@@ -211,9 +217,6 @@ std::string Model::node(const std::string& name, api::Time now, MonoTime at, con
       .key("pods")
       .begin_array();
   for (const auto& pod : std::span(pods).first(std::min(pods.size(), kPodsShown))) {
-    figures::ClusterFigures one;
-    one.add(*row.node);
-    one.add(*pod);
     json.begin_object()
         .member("namespace", pod->metadata.namespace_.view())
         .member("name", pod->metadata.name);

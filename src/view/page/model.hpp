@@ -28,9 +28,10 @@ class Model {
   void set_pods(const api::Node& node, const Pods& pods);
 
   /// JSON of all nodes, and of those that changed since the last delta(), which forgets them. `waiting` pods
-  /// have no node.
+  /// have no node. Where nobody wants a delta, what changed is forgotten: it would grow.
   std::string whole(api::Time now, std::size_t waiting);
   std::string delta(api::Time now, std::size_t waiting);
+  void forget_changes();
   /// JSON of one node, with its pods as they are now; empty: there is none of that name.
   std::string node(const std::string& name, api::Time now, MonoTime at, const Pods& pods) const;
   std::size_t nodes() const { return rows_.size(); }

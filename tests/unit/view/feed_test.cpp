@@ -75,6 +75,30 @@ TEST_CASE("who waits hears of the next frame, of its own end and of the feed's")
   CHECK(feed.open() == nullptr);
 }
 
+TEST_CASE("a stream ends after a while, and the next one begins with all there is") {
+  test::Loop loop;
+  Feed feed([] { return std::string("{}"); });
+  const auto stream = feed.open();
+  std::uint64_t frames = 0;
+  while (next(loop, *stream) != "end") {
+    REQUIRE(++frames <= Feed::kFrames);
+    feed.publish("1");
+  }
+  CHECK(frames == Feed::kFrames);
+  CHECK(next(loop, *stream) == "end");
+  CHECK(next(loop, *feed.open()) == "event: cluster\ndata: {}\n\n");
+}
+
+TEST_CASE("what was told while somebody read is not told to who comes after a rest") {
+  test::Loop loop;
+  int now = 1;
+  Feed feed([&] { return std::to_string(now); });
+  CHECK(next(loop, *feed.open()) == "event: cluster\ndata: 1\n\n");
+  now = 2;
+  feed.forget();
+  CHECK(next(loop, *feed.open()) == "event: cluster\ndata: 2\n\n");
+}
+
 TEST_CASE("streams are bounded, and a place that is left is free again") {
   Feed feed([] { return std::string("{}"); });
   std::vector<std::shared_ptr<net::BodySource>> streams;

@@ -85,6 +85,17 @@ TEST_CASE("a frame has what nodes use, lend and are asked for; the next one what
   CHECK(rows(model.delta(kNow, 0)) == R"("rows":[],"gone":["m"]})");
 }
 
+TEST_CASE("what changed while nobody reads is forgotten") {
+  Model model;
+  model.set_node(node("n"), nullptr, MonoTime{1s});
+  model.set_node(node("m"), nullptr, MonoTime{1s});
+  (void)model.whole(kNow, 0);
+  model.remove_node("m");
+  model.forget_changes();
+  CHECK(rows(model.delta(kNow, 0)) == R"("rows":[],"gone":[]})");
+  CHECK(rows(model.whole(kNow, 0)).find("\"n\"") != std::string::npos);
+}
+
 TEST_CASE("a report grows old without anybody's saying so, and one report is one sample") {
   Model model;
   const api::NodeMetric report = metric("1");
