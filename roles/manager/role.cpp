@@ -241,8 +241,10 @@ class Manager final : public runtime::LeadingRole {
   }
   /// Endpoints go on leading here for a moment: what API servers ask is answered until they have changed.
   Task<> close(bool in_order) override {
-    if (parts_.page) co_await parts_.page->stop();
-    if (!parts_.webhooks) co_return;
+    if (parts_.webhooks) co_await close_webhooks(in_order);
+    if (parts_.page) co_await parts_.page->stop();  // nobody's review waits for who looks on
+  }
+  Task<> close_webhooks(bool in_order) {
     if (in_order && parts_.webhooks->asked()) {
       log().info(
           "shutting down: reviews are answered until the Service's endpoints no longer name this process",
@@ -421,8 +423,8 @@ Result<std::unique_ptr<runtime::Role>> make(runtime::RoleContext& context) {
   auto notes = std::make_unique<ChangeNotes>(*audit, context.log, flags.get("config-namespace"),
                                              flags.get("slo-config-name"));
   if (webhooks) webhooks->note_changes(*notes, *audit);
-  KOORD_TRY(page, view::Page::make(flags, {context.executor, context.clock, context.workers, context.log,
-                                           *client, context.informers}));
+  KOORD_TRY(page, view::Page::make(
+                      flags, {context.executor, context.clock, context.log, *client, context.informers}));
   HandlerContext rules{context, *client};
   Parts parts{std::move(election),
               client,

@@ -210,8 +210,8 @@ class SandboxProcess {
   Result<> open_page() {
     page_clients_ = clients(fmt::format("koord-ui/{}", version()), page_metrics_);
     KOORD_TRY(client, page_clients_->client({}));
-    KOORD_TRY(page, view::Page::make(line_.process, {loop_.executor(), loop_.clock(), loop_.workers(),
-                                                     loop_.log(), *client, informers_}));
+    KOORD_TRY(page, view::Page::make(line_.process,
+                                     {loop_.executor(), loop_.clock(), loop_.log(), *client, informers_}));
     page_ = std::move(page);
     return page_ ? page_->open(page_tasks_) : Result<>();
   }

@@ -5,6 +5,7 @@
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
 #include "koord/async/offload.hpp"
+#include "koord/async/timer.hpp"
 #include "koord/scheduling/config/gates.hpp"
 #include "koord/scheduling/engine/engine.hpp"
 #include "koord/scheduling/what_if/explain.hpp"
@@ -16,16 +17,16 @@ namespace koord::view {
 
 namespace {
 
-/// True while it lives.
+/// Taken by whoever makes it.
 class Turn {
  public:
-  explicit Turn(bool& busy) : busy_(busy) { busy_ = true; }
-  ~Turn() { busy_ = false; }
+  explicit Turn(Turns& turns) : turns_(turns) {}
+  ~Turn() { turns_.give_back(); }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
  private:
-  bool& busy_;
+  Turns& turns_;
 };
 
 Error busy() { return Error(Code::unavailable, "another question is being answered: ask again in a moment"); }
@@ -37,17 +38,18 @@ Asker::Asker(Clock& clock, WorkerPool& workers, kube::Client& client, std::funct
       workers_(workers),
       client_(client),
       cluster_(std::move(cluster)),
-      gates_(scheduling::gates()) {}
+      gates_(scheduling::gates()),
+      turns_(kBetween) {}
 
 Task<Result<std::string>> Asker::explain(std::shared_ptr<const api::Pod> pod) {
-  if (busy_) co_return busy();
-  const Turn turn(busy_);
+  if (!turns_.take()) co_return busy();
+  const Turn turn(turns_);
   co_return co_await ask(std::move(pod), true);
 }
 
 Task<Result<std::string>> Asker::what_if(std::string manifest) {
-  if (busy_) co_return busy();
-  const Turn turn(busy_);
+  if (!turns_.take()) co_return busy();
+  const Turn turn(turns_);
   std::function<Result<std::string>()> read = [&] { return pod_of_manifest(manifest, "the pod", "default"); };
   Result<std::string> json = co_await offload(workers_, std::move(read));
   Result<MadePod> made = json ? co_await as_written(client_, std::move(*json)) : json.error();
@@ -57,6 +59,10 @@ Task<Result<std::string>> Asker::what_if(std::string manifest) {
 }
 
 Task<Result<std::string>> Asker::ask(std::shared_ptr<const api::Pod> pod, bool exists) {
+  if (const nanoseconds wait = turns_.wait(clock_.mono()); wait > nanoseconds::zero()) {
+    KOORD_CO_CHECK(co_await sleep(clock_, wait));
+  }
+  turns_.lists(clock_.mono());
   EngineToAsk asked;
   std::vector<std::shared_ptr<const api::Pod>> waiting;
   Cluster cluster = cluster_();
@@ -85,6 +91,7 @@ Task<Result<std::string>> Asker::ask(std::shared_ptr<const api::Pod> pod, bool e
         question.defaults = true;
         question.ahead = pods_ahead(waiting, *question.pod);
         question.now = clock_.now();
+        question.give_up = [this, end = clock_.mono() + kLongest] { return ending_ || clock_.mono() >= end; };
         scheduling::explain::ExplanationView view = scheduling::explain::explain(*asked.engine, question);
         if (!exists)
           view.notes.emplace_back(

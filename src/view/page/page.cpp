@@ -3,11 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <charconv>
+#include <chrono>
 #include <set>
+#include <span>
+#include <string_view>
 
 #include "koord/api/figures/cluster_figures.hpp"
 #include "koord/api/schema/codec.hpp"
@@ -27,6 +31,7 @@
 #include "view/page/feed.hpp"
 #include "view/page/files.hpp"
 #include "view/page/gate.hpp"
+#include "view/page/groups.hpp"
 #include "view/page/model.hpp"
 
 namespace koord::view {
@@ -39,9 +44,12 @@ constexpr auto kFrame = std::chrono::seconds{2};
 constexpr int kFramesOfCertificate = 5;
 /// Nodes whose pods are added up before somebody else has the loop.
 constexpr std::size_t kNodesAtOnce = 50;
-/// Quotas, gangs and who waits are added up at most as often; for how many pods are told one by one.
+/// Quotas, gangs and who waits are added up at most as often.
 constexpr auto kGroupsAge = std::chrono::seconds{3};
-constexpr std::size_t kWaitingShown = 500;
+/// Of a certificate of the page's own; made anew after half of that.
+constexpr std::chrono::hours kCertificateLives{24 * 365};
+/// Of the page's own, so that nobody else waits for a question: it takes one of them, the other adds up.
+constexpr unsigned kWorkers = 2;
 
 struct Place {
   std::string address = "127.0.0.1";
@@ -129,7 +137,7 @@ class Page::Impl {
         groups_(parts_.informers.informer<api::PodGroup>(parts_.client)),
         reservations_(parts_.informers.informer<api::Reservation>(parts_.client)),
         feed_([this] { return model_.whole(now(), waiting()); }),
-        asker_(parts_.clock, parts_.workers, parts_.client,
+        asker_(parts_.clock, workers_, parts_.client,
                [this] {
                  return Asker::Cluster{nodes_.list(), pods_.list()};
                }),
@@ -167,6 +175,7 @@ class Page::Impl {
   Task<> stop() {
     queue_.close();
     feed_.close();
+    asker_.stop();
     co_await server_.stop(std::chrono::milliseconds{100});
     if (tokens_) co_await tokens_->stop();
   }
@@ -188,7 +197,9 @@ class Page::Impl {
       request.dns_names.emplace_back("localhost");
       request.ip_addresses = {"127.0.0.1", "::1"};
       if (!place_.address.empty()) request.ip_addresses.push_back(place_.address);
-      KOORD_TRY(made, net::make_self_signed(request, parts_.clock.now()));
+      request.valid_for = kCertificateLives;
+      made_at_ = parts_.clock.now();
+      KOORD_TRY(made, net::make_self_signed(request, made_at_));
       pair = std::move(made);
     }
     return net::TlsContext::make_server({std::move(pair.certificate_pem), std::move(pair.key_pem)});
@@ -222,8 +233,14 @@ class Page::Impl {
   Task<Result<>> draw() {
     for (int frame = 1;; ++frame) {
       KOORD_CO_CHECK(co_await sleep(parts_.clock, kFrame));
-      if (files_ && frame % kFramesOfCertificate == 0) co_await look_at_certificate();
-      if (feed_.streams() == 0) continue;
+      if (gate_.tls && frame % kFramesOfCertificate == 0) co_await look_at_certificate();
+      if (feed_.streams() == 0) {
+        rest();
+        continue;
+      }
+      if (resting_)
+        for (const auto& node : nodes_.list()) stale_.insert(node->metadata.name);
+      resting_ = false;
       std::size_t done = 0;
       while (!stale_.empty()) {
         const std::string name = std::move(stale_.extract(stale_.begin()).value());
@@ -234,9 +251,18 @@ class Page::Impl {
     }
   }
 
+  /// Nobody reads: what changes is not kept for anybody.
+  void rest() {
+    resting_ = true;
+    stale_.clear();
+    model_.forget_changes();
+    feed_.forget();
+  }
+
   Task<> look_at_certificate() {
+    if (!files_) co_return renew_own();
     std::function<Result<std::optional<net::KeyPair>>()> read = [this] { return files_->reload(); };
-    const Result<std::optional<net::KeyPair>> pair = co_await offload(parts_.workers, std::move(read));
+    const Result<std::optional<net::KeyPair>> pair = co_await offload(workers_, std::move(read));
     if (pair && !*pair) co_return;
     Result<std::shared_ptr<const net::TlsContext>> tls =
         pair ? net::TlsContext::make_server({(*pair)->certificate_pem, (*pair)->key_pem}) : pair.error();
@@ -244,6 +270,15 @@ class Page::Impl {
       server_.set_tls(*tls);
     else
       parts_.log.warn("the page's certificate could not be read again, the old one stays",
+                      kv("error", tls.error()));
+  }
+
+  void renew_own() {
+    if (parts_.clock.now() - made_at_ < kCertificateLives / 2) return;
+    if (const auto tls = make_tls())
+      server_.set_tls(*tls);
+    else
+      parts_.log.warn("the page's certificate could not be made anew, the old one stays",
                       kv("error", tls.error()));
   }
 
@@ -317,28 +352,29 @@ class Page::Impl {
     }
     if (groups_at_ && parts_.clock.mono() - *groups_at_ < kGroupsAge) co_return groups_json_;
     const Adding adding(*this);
-    std::function<Result<std::string>()> add = [pods = pods_.list(), quotas = quotas_.list(),
-                                                groups = groups_.list(), reservations = reservations_.list(),
-                                                now = now(), quotas_known = quotas_.listed(),
-                                                groups_known = groups_.listed()] {
-      figures::ClusterFigures figures;
-      for (const auto& each : quotas) figures.add(*each);
-      for (const auto& each : groups) figures.add(*each);
-      for (const auto& each : reservations) figures.add(*each);
-      for (const auto& each : pods) figures.add(*each);
-      if (quotas_known) figures.know_quotas();
-      if (groups_known) figures.know_groups();
-      return Result<std::string>(groups_document(figures.view("", now), pods));
-    };
-    Result<std::string> json = co_await offload(parts_.workers, std::move(add));
+    std::function<Result<std::string>()> add =
+        [pods = pods_.list(), quotas = quotas_.list(), groups = groups_.list(),
+         reservations = reservations_.list(), now = now(), quotas_known = quotas_.listed(),
+         groups_known = groups_.listed(),
+         unread = std::vector<Unread>{{"quotas", why_unread(quotas_, "ElasticQuotas")},
+                                      {"gangs", why_unread(groups_, "PodGroups")},
+                                      {"reservations", why_unread(reservations_, "Reservations")}}] {
+          figures::ClusterFigures figures;
+          for (const auto& each : quotas) figures.add(*each);
+          for (const auto& each : groups) figures.add(*each);
+          for (const auto& each : reservations) figures.add(*each);
+          for (const auto& each : pods) figures.add(*each);
+          if (quotas_known) figures.know_quotas();
+          if (groups_known) figures.know_groups();
+          return Result<std::string>(groups_document(figures.view("", now), pods, unread));
+        };
+    Result<std::string> json = co_await offload(workers_, std::move(add));
     if (json) {
       groups_json_ = *json;
       groups_at_ = parts_.clock.mono();
     }
     co_return json;
   }
-
-  static std::string groups_document(const figures::ClusterView& view, const Model::Pods& pods);
 
   /// While it lives others wait.
   class Adding {
@@ -359,9 +395,11 @@ class Page::Impl {
   };
 
   PageParts parts_;
+  WorkerPool workers_{kWorkers};
   const Place place_;
   const GateSettings gate_;
   std::optional<net::CertificateFiles> files_;
+  WallTime made_at_;  // the certificate, where there are no files
   kube::Informer<api::Node> nodes_;
   kube::Informer<api::NodeMetric> metrics_;
   kube::Informer<api::Pod> pods_;
@@ -371,6 +409,7 @@ class Page::Impl {
   kube::DeliveryQueue queue_;
   Model model_;
   std::set<std::string, std::less<>> stale_;  // nodes whose pods have changed
+  bool resting_ = false;                      // all nodes' pods may have
   Feed feed_;
   Asker asker_;
   std::unique_ptr<runtime::TokenGate> tokens_;  // null: on loopback
@@ -381,33 +420,6 @@ class Page::Impl {
   std::optional<MonoTime> groups_at_;
   std::string groups_json_;
 };
-
-std::string Page::Impl::groups_document(const figures::ClusterView& view, const Model::Pods& pods) {
-  std::vector<const api::Pod*> waiting;
-  for (const auto& pod : pods)
-    if (pod->spec.node_name.empty()) waiting.push_back(pod.get());
-  std::ranges::sort(waiting, [](const api::Pod* a, const api::Pod* b) {
-    return a->metadata.creation_timestamp < b->metadata.creation_timestamp;
-  });
-  std::string out;
-  json::Writer json(out);
-  json.begin_object().key("view").raw(api::encode(view));
-  json.member("more_waiting", waiting.size() - std::min(waiting.size(), kWaitingShown))
-      .key("waiting")
-      .begin_array();
-  for (const api::Pod* pod : std::span(waiting).first(std::min(waiting.size(), kWaitingShown))) {
-    json.begin_object()
-        .member("namespace", pod->metadata.namespace_.view())
-        .member("name", pod->metadata.name);
-    json.member("since", pod->metadata.creation_timestamp.to_string());
-    std::string_view why = "nobody has looked at it yet";
-    for (const auto& condition : pod->status.conditions)
-      if (condition.type == "PodScheduled" && condition.status == "False") why = condition.message;
-    json.member("why", why.substr(0, 1000)).end_object();
-  }
-  json.end_array().end_object();
-  return out;
-}
 
 Result<std::unique_ptr<Page>> Page::make(const runtime::FlagValues& flags, PageParts parts) {
   const std::string& where = flags.get("ui");

@@ -11,33 +11,36 @@ const nothing = (text) => h("p", { class: "quiet" }, text);
 
 function live(problem, show) {
   const element = h("div", {}, h("p", { class: "quiet" }, "..."));
-  let shown = "";
-  return { element, every: 3, end() {}, async frame() {
+  let shown = "", ended = false;
+  return { element, every: 3, end() { ended = true; }, async frame() {
     try {
-      const document = await ask("data/groups"), text = JSON.stringify({ ...document, view: { ...document.view, time: "" } });
+      const document = await ask("data/groups");
+      if (ended) return;
+      const text = JSON.stringify({ ...document, view: { ...document.view, time: "" } });
       problem("");
       if (text === shown) return;  // what has the focus keeps it
       shown = text;
       element.replaceChildren(...show(document));
-    } catch (error) { problem(error.message); }
+    } catch (error) { if (!ended) problem(error.message); }
   } };
 }
 
 export function groupsView(problem) {
-  return live(problem, ({ view }) => [
-    part("Quotas", (view.quotas ?? []).length === 0 ? nothing("There are none.") : table("Cores and memory; what a quota may use moves with what others ask for.", [
+  return live(problem, ({ view, unread }) => [
+    part("Quotas", (view.quotas ?? []).length === 0 ? nothing(unread.quotas ?? "There are none.") : table("Cores and memory; what a quota may use moves with what others ask for.", [
       ["Quota", (q) => q.name], ["In", (q) => q.parent ?? ""], ["Sure of", (q) => amount(q.min), true], ["Used", (q) => amount(q.used), true], ["May use", (q) => amount(q.mayUse), true],
       ["", (q) => h("meter", { min: 0, max: 1, high: 0.95, value: Math.min(1, (q.used?.cpuCores ?? 0) / Math.max(q.mayUse?.cpuCores ?? q.min?.cpuCores ?? 0, 0.001)), "aria-label": `CPU that ${q.name} uses of what it may` })],
       ["Lent", (q) => cores(q.lentCpuCores ?? 0), true], ["Borrowed", (q) => cores(q.borrowedCpuCores ?? 0), true], ["Wait", (q) => q.waiting ?? 0, true]], view.quotas)),
-    part("Gangs", (view.gangs ?? []).length === 0 ? nothing("There are none.") : table("Pods that are placed together.", [
+    part("Gangs", (view.gangs ?? []).length === 0 ? nothing(unread.gangs ?? "There are none.") : table("Pods that are placed together.", [
       ["Gang", (g) => g.name], ["State", (g) => g.state], ["Least", (g) => g.min ?? "-", true], ["Pods", (g) => g.pods ?? 0, true], ["Placed", (g) => g.placed ?? 0, true], ["Waiting", (g) => g.waiting ?? 0, true], ["Why", (g) => g.why ?? ""]], view.gangs)),
-    part("Reservations", (view.reservations ?? []).length === 0 ? nothing("There are none.") : table("Room that is kept.", [
+    part("Reservations", (view.reservations ?? []).length === 0 ? nothing(unread.reservations ?? "There are none.") : table("Room that is kept.", [
       ["Reservation", (r) => r.name], ["Phase", (r) => r.phase], ["Node", (r) => r.node ?? ""], ["Kept", (r) => amount(r.reserved), true], ["Used", (r) => amount(r.used), true], ["Why it waits", (r) => r.why ?? ""]], view.reservations)),
   ]);
 }
 
 export function waitingView(problem) {
-  return live(problem, ({ view, waiting, more_waiting: more }) => [
+  return live(problem, ({ view, unread, waiting, more_waiting: more }) => [
+    Object.keys(unread).length > 0 && part("Not known", Object.values(unread).map(nothing)),
     part("Why", (view.waiting ?? []).length === 0 ? nothing("Nobody waits for a node.") : table("In the scheduler's words, most pods first.", [
       ["Pods", (w) => w.pods], ["Since", (w) => since(w.oldest), true], ["Why", (w) => w.why], ["For example", (w) => (w.examples ?? []).join(", ")]], view.waiting)),
     (view.missing ?? []).length > 0 && part("Named, but not there", table("Waiting pods name these.", [["Name", (m) => m.name], ["Kind", (m) => m.kind], ["Pods", (m) => m.pods, true]], view.missing)),

@@ -12,7 +12,6 @@
 
 namespace koord {
 class TaskGroup;
-class WorkerPool;
 namespace kube {
 class Client;
 class InformerSet;
@@ -46,7 +45,6 @@ inline constexpr std::array kPageFlags = {
 struct PageParts {
   asio::any_io_executor executor;
   Clock& clock;
-  WorkerPool& workers;
   Logger log;
   kube::Client& client;
   kube::InformerSet& informers;
