@@ -75,7 +75,7 @@ def page_pods(ground, short):
     pod, said = b"kind: Pod\nspec: {containers: [{name: a, image: i, resources: {requests: {cpu: 1}}}]}", []
 
     def paste():
-        for _ in range(3 if short else 20):
+        for _ in range(3 if short else 8):  # two seconds lie between two that are answered
             said.append(port.request("POST", "/ui/data/what-if", pod, timeout=3 * CEILING, Content_Type="application/yaml")[0])
 
     crowd = [threading.Thread(target=paste) for _ in range(16)]
