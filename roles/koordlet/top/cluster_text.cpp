@@ -202,6 +202,7 @@ std::string cluster_text(const ClusterView& view, const NodePage& nodes, const P
 
 std::vector<std::string> leave_node(ClusterView& view, std::string_view name) {
   std::vector<std::string> names;
+  names.reserve(view.nodes.size());
   ClusterView one;
   one.server = std::move(view.server);
   one.time = view.time;

@@ -53,6 +53,7 @@ struct Listing {
 template <class Row>
 std::vector<std::string> keep(std::vector<Row>& rows, std::string_view name) {
   std::vector<std::string> names;
+  names.reserve(rows.size());
   for (const Row& row : rows) names.push_back(row.name);
   // A gang may be named without its namespace.
   const auto is_it = [name](const Row& row) {
