@@ -94,17 +94,20 @@ bool is_of_first_manifests(const json::Value& entries) {
   return spares_us;
 }
 
-/// Whether `live` says all that `wanted` says: API servers add their defaults, and those before
-/// Kubernetes 1.28 drop conditions, which must not be written to them again and again.
-bool says_all(const json::Value& live, const json::Value& wanted) {
+/// Whether `live` says all that `wanted` says, with or without its conditions: API servers add their
+/// defaults.
+bool says_all(const json::Value& live, const json::Value& wanted, bool conditions) {
   if (wanted.is_object())
     return live.is_object() && std::ranges::all_of(wanted.members(), [&](const json::Member& member) {
              const json::Value* const there = json::find(live, member.key());
-             if (there == nullptr) return member.key() == "matchConditions";
-             return says_all(*there, member.value);
+             if (there == nullptr) return !conditions && member.key() == "matchConditions";
+             return says_all(*there, member.value, conditions);
            });
   if (!wanted.is_array()) return live == wanted;
-  return live.is_array() && std::ranges::equal(live.elements(), wanted.elements(), says_all);
+  return live.is_array() &&
+         std::ranges::equal(live.elements(), wanted.elements(), [conditions](const auto& a, const auto& b) {
+           return says_all(a, b, conditions);
+         });
 }
 
 }  // namespace
@@ -112,7 +115,7 @@ bool says_all(const json::Value& live, const json::Value& wanted) {
 KeptConfiguration keep_configuration(json::Document& configuration, const WebhookSettings& settings,
                                      std::string_view ca_pem, bool overlap,
                                      const std::function<bool(std::string_view path)>& served,
-                                     const json::Value& own) {
+                                     const json::Value& own, bool conditions) {
   KeptConfiguration kept;
   json::Arena& arena = configuration.arena();
   json::Value& annotations =
@@ -145,7 +148,9 @@ KeptConfiguration keep_configuration(json::Document& configuration, const Webhoo
     }
     point_to_server(wanted.push_back(json::clone(entry, arena), arena), settings, bundle, arena);
   }
-  if (!(ours ? says_all(live, wanted) : wanted == live)) {
+  const bool whole = ours ? says_all(live, wanted, true) : wanted == live;
+  kept.unconditional = !whole && ours && says_all(live, wanted, false);
+  if (!whole && (conditions || !kept.unconditional)) {
     kept.changed = true;
     live = std::move(wanted);
   }

@@ -22,6 +22,8 @@ struct KeptConfiguration {
   bool changed = false;        // the document is to be written
   bool template_lost = false;  // the annotation could not be read: the entries that are there took its place
   bool migrated = false;       // its entries were those of koord's first manifests, and are the manager's now
+  /// Its entries are as they should be but for their conditions: they are asked about too much.
+  bool unconditional = false;
   std::vector<std::string> left_out;  // entries that nobody serves
 };
 
@@ -32,10 +34,12 @@ struct KeptConfiguration {
 /// else changes. A configuration with kEntriesAnnotation has the entries `own` (see webhook_entries()) in
 /// their place, its annotation `template` goes; so has one whose entries are those of koord's first
 /// manifests, which said failurePolicy Fail. What an API server adds to an entry of ours is left as it is.
+/// API servers before Kubernetes 1.28 drop conditions: entries that lack nothing else are written only with
+/// `conditions`.
 KeptConfiguration keep_configuration(json::Document& configuration, const WebhookSettings& settings,
                                      std::string_view ca_pem, bool overlap,
                                      const std::function<bool(std::string_view path)>& served,
-                                     const json::Value& own);
+                                     const json::Value& own, bool conditions = true);
 
 /// What --cleanup makes of a configuration.
 enum class CleanedConfiguration : std::uint8_t { others, emptied, changed };

@@ -241,8 +241,9 @@ Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string&
   if (overlap)
     believed +=
         held_ && held_->ca.certificate_pem != ca.certificate_pem ? held_->ca.certificate_pem : before_;
-  const KeptConfiguration kept =
-      keep_configuration(document, config_.settings, believed, overlap, config_.served, own);
+  const KeptConfiguration kept = keep_configuration(document, config_.settings, believed, overlap,
+                                                    config_.served, own, !unconditional_.contains(name));
+  if (!kept.unconditional) unconditional_.erase(name);
   for (const std::string& entry : kept.left_out)
     if (say_once(fmt::format("{}/{}", name, entry)))
       config_.log.info("nobody serves an entry of the webhook configuration: it is taken out",
@@ -258,10 +259,16 @@ Task<Result<bool>> WebhookKeeper::keep(const api::Kind& kind, const std::string&
     asking_.insert(name);
   else
     asking_.erase(name);
+  if (kept.unconditional && !kept.changed && say_once(fmt::format("{}: conditions", name)))
+    config_.log.warn(
+        "the API server drops matchConditions, as those before Kubernetes 1.28 do: every update "
+        "of a pod is asked about",
+        kv("configuration", name));
   if (!kept.changed) co_return false;
   wrote_ = true;
   auto written = co_await config_.client.update_raw(kind, key, json::to_text(document));
   if (!written) co_return std::move(written).error().context(name);
+  if (kept.unconditional) unconditional_.insert(name);
   config_.log.info("a webhook configuration was put right", kv("configuration", name));
   co_return true;
 }

@@ -77,7 +77,9 @@ class WebhookKeeper {
   bool initialised_ = false, folder_failed_ = false;
   bool wrote_ = false;                         // in this pass
   std::set<std::string, std::less<>> asking_;  // configurations with entries
-  std::vector<std::string> told_;              // what was said once: names of entries and of configurations
+  /// Configurations written because of their conditions alone, and not seen with them since: not again.
+  std::set<std::string, std::less<>> unconditional_;
+  std::vector<std::string> told_;  // what was said once: names of entries and of configurations
 };
 
 }  // namespace koord::manager

@@ -239,7 +239,7 @@ TEST_CASE("what the manager's entries ask about") {
                                  "vpod-update-devices.koordinator.sh"});
 }
 
-TEST_CASE("an API server that drops conditions is not written to again and again") {
+TEST_CASE("what lacks its conditions alone is written only where it is asked for") {
   const json::Document own = webhook_entries(handlers(), WebhookType::validate, settings());
   json::Document live = configuration(R"(,"annotations":{"koordinator.sh/webhook-entries":"manager"})", "");
   const auto everything = [](std::string_view) { return true; };
@@ -248,9 +248,15 @@ TEST_CASE("an API server that drops conditions is not written to again and again
   std::size_t dropped = 0;
   for (json::Value& entry : entries->elements()) dropped += json::remove(entry, "matchConditions") ? 1 : 0;
   CHECK(dropped == 1);
-  CHECK_FALSE(keep_configuration(live, settings(), "CA", false, everything, own).changed);
+  const KeptConfiguration left = keep_configuration(live, settings(), "CA", false, everything, own, false);
+  CHECK((left.unconditional && !left.changed));
+  const KeptConfiguration written = keep_configuration(live, settings(), "CA", false, everything, own);
+  CHECK((written.unconditional && written.changed));
+  CHECK_THAT(webhooks_of(live), Catch::Contains("matchConditions"));
+  const KeptConfiguration whole = keep_configuration(live, settings(), "CA", false, everything, own);
+  CHECK_FALSE((whole.unconditional || whole.changed));
   for (json::Value& entry : entries->elements()) json::remove(entry, "rules");
-  CHECK(keep_configuration(live, settings(), "CA", false, everything, own).changed);
+  CHECK(keep_configuration(live, settings(), "CA", false, everything, own, false).changed);
 }
 
 TEST_CASE("the entries of koord's first manifests are the manager's, all others stay what they are") {

@@ -113,6 +113,9 @@ struct World {
     if (!post && json::text_at(object, "metadata", "resourceVersion") !=
                      json::text_at(it->second, "metadata", "resourceVersion"))
       return test::status_response(409, "Conflict");
+    if (drops_conditions)
+      for (json::Value& entry : json::array_at(object, "webhooks", object.arena()).elements())
+        json::remove(entry, "matchConditions");
     stamp(object);
     objects[path] = std::move(object);
     tell(path);
@@ -137,7 +140,7 @@ struct World {
                   .watched = world.watched,
                   .served = [](std::string_view path) { return path == "/mutate-pod"; },
                   .mutating_entries = *json::parse("[]"),
-                  .validating_entries = *json::parse("[]"),
+                  .validating_entries = *json::parse(world.own),
                   .serve =
                       [this](const Certificates& certificates) {
                         served.push_back(certificates);
@@ -250,7 +253,8 @@ struct World {
   std::map<std::string, json::Document> objects;
   std::map<std::string, int> writes;
   int version = 0;
-  bool down = false, refuse_writes = false;
+  bool down = false, refuse_writes = false, drops_conditions = false;
+  std::string own = "[]";  // the manager's entries for validation
   std::vector<std::unique_ptr<Replica>> replicas;
 };
 
@@ -406,6 +410,42 @@ TEST_CASE("two versions that do not agree write less and less often") {
   const int written = world.writes[std::string(kMutating)] - before;
   CHECK(written <= 15);
   if (told) CHECK(written >= 10);
+}
+
+TEST_CASE("a lost condition comes back, once a start where the API server drops it") {
+  World world;
+  world.own =
+      R"([{"name":"c","clientConfig":{"service":{"path":"/mutate-pod"}},"matchConditions":[{"name":"c","expression":"x"}]}])";
+  world.put(kValidating, R"({"kind":"ValidatingWebhookConfiguration","metadata":{"name":"v",
+    "annotations":{"koordinator.sh/webhook-entries":"manager"}},"webhooks":[]})");
+  const std::string path(kValidating);
+  const auto conditions = [&] {
+    return json::to_text(world.objects.at(path)).find("matchConditions") != std::string::npos;
+  };
+  const auto minutes = [&](int count) {
+    for (int i = 0; i < count; ++i) world.pass(WebhookKeeper::kPeriod + std::chrono::seconds(1));
+  };
+  world.drops_conditions = true;
+  world.running();
+  minutes(3);
+  const int written = world.writes[path];
+  CHECK(written == 2);
+  minutes(10);
+  CHECK(world.writes[path] == written);
+  CHECK_FALSE(conditions());
+  CHECK(world.captured.contains("drops matchConditions"));
+  // The API server is another; a manager starts.
+  world.drops_conditions = false;
+  world.running();
+  minutes(1);
+  CHECK(conditions());
+  for (int i = 0; i < 2; ++i) {
+    for (json::Value& entry : json::find(world.objects.at(path), "webhooks")->elements())
+      json::remove(entry, "matchConditions");
+    CHECK_FALSE(conditions());
+    minutes(2);
+    CHECK(conditions());
+  }
 }
 
 TEST_CASE("a failure is told and tried again; what is served goes on") {
