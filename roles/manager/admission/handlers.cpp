@@ -398,11 +398,13 @@ constexpr WebhookEntry kQuotaProfileEntries[] = {{.name = "velasticquotaprofile.
                                                   .resource = "elasticquotaprofiles",
                                                   .operations = kCreateUpdateRemove}};
 
+constexpr std::string_view kLateQuota = "Internal error occurred: elastic quota evaluation timed out";
+
 constexpr HandlerRow kRows[] = {
     {"/mutate-pod", WebhookType::mutate, "pod", "PodMutatingWebhook", kPodMutating, kPodMutatingEntries,
      &make_pod_mutating},
     {"/validate-pod", WebhookType::validate, "pod", "PodValidatingWebhook", kPodValidating,
-     kPodValidatingEntries, &make_pod_validating},
+     kPodValidatingEntries, &make_pod_validating, false, kLateQuota},
     {"/validate-pod-devices",
      WebhookType::validate,
      "pod",

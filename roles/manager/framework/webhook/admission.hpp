@@ -35,10 +35,14 @@ struct AdmissionRequest {
   std::string_view name;                      // empty where the API server is still to make one
   std::string_view ns;                        // of the request: the object's own may be empty
   std::string_view username;
+  std::string_view user_uid;             // his in the API server's eyes; mostly empty
   std::vector<std::string_view> groups;  // of that user; what is no text is left out
+  json::Value extra;                     // of that user: lists of texts by name, unchecked; null: none
   bool dry_run = false;
   json::Value object;      // as it came, unknown fields included; null where there is none (DELETE)
   json::Value old_object;  // null where there is none (CREATE)
+  /// When the answer is of no use any more, known where a review may wait.
+  MonoTime until = MonoTime::max();
 };
 
 struct Verdict {
@@ -51,12 +55,17 @@ struct Verdict {
   /// What is left to decide once everything else allows it, and takes others' answers: awaited once, for as
   /// long as the review may wait. It refers to nothing of the review.
   std::function<Task<Result<Verdict>>()> later = {};
+  int retry_after = 0;  // seconds, after which the same may pass; 0: it is not known to
 
   static Verdict allow() { return {}; }
   /// A rule forbids it: 403, Forbidden.
   static Verdict deny(std::string message) { return {false, 403, std::move(message), "Forbidden"}; }
   /// It cannot be read or worked out: 400 what the object is to blame for, 500 what it is not.
   static Verdict error(int code, std::string message) { return {false, code, std::move(message)}; }
+  /// What it takes is away for a moment: clients of the API server try again by themselves.
+  static Verdict unavailable(std::string message) {
+    return {false, 503, std::move(message), "ServiceUnavailable", false, false, {}, 1};
+  }
   /// An informer does not have what was made a moment ago: the review is decided again for a while
   /// (kAgainTime); then it is answered with HTTP 500, so that the failurePolicy decides.
   static Verdict not_yet(std::string message) { return {false, 500, std::move(message), {}, true}; }
@@ -175,6 +184,9 @@ struct HandlerRow {
   /// A handler of `type`; an error names the flag that is to blame.
   Result<AdmissionHandler> (*make)(HandlerContext& context) = nullptr;
   bool noted = false;  // who changes it is noted
+  /// What is answered, with 400, where what a verdict left for later does not end in time; empty:
+  /// Verdict::unavailable().
+  std::string_view late = {};
 };
 
 }  // namespace koord::manager

@@ -32,8 +32,10 @@ json::Value take(json::Value& request, std::string_view name) {
 
 void write_status(json::Writer& json, const Verdict& verdict) {
   json.key("status").begin_object().key("metadata").begin_object().end_object();
-  json.member_if("message", verdict.message).member_if("reason", verdict.reason).member("code", verdict.code);
-  json.end_object();
+  json.member_if("message", verdict.message).member_if("reason", verdict.reason);
+  if (verdict.retry_after > 0)
+    json.key("details").begin_object().member("retryAfterSeconds", verdict.retry_after).end_object();
+  json.member("code", verdict.code).end_object();
 }
 
 }  // namespace
@@ -72,6 +74,9 @@ Result<Review> read_review(std::string_view body) {
       groups != nullptr && groups->is_array())
     for (const json::Value& group : groups->elements())
       if (!group.text().empty()) request.groups.push_back(group.text());
+  request.user_uid = json::text_at(*asked, "userInfo", "uid");
+  if (json::Value* const user = json::find(*asked, "userInfo"); user != nullptr && user->is_object())
+    request.extra = take(*user, "extra");
   request.dry_run = json::true_at(*asked, "dryRun");
   request.object = take(*asked, "object");
   request.old_object = take(*asked, "oldObject");

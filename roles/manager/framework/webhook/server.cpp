@@ -72,6 +72,15 @@ net::Response refusal(unsigned status, std::string_view message) {
   return net::Response::text(status, fmt::format("{}\n", message));
 }
 
+/// Of what was left for later and has no end. It is a refusal: what could not be looked at must not pass for
+/// allowed.
+Verdict unsettled(const HandlerRow& row, const Error& why) {
+  if (why.code() == Code::cancelled) return Verdict::unavailable("the manager ends: try again");
+  if (why.code() != Code::timeout) return Verdict::error(400, why.message());
+  return row.late.empty() ? Verdict::unavailable(fmt::format("{} takes too long: try again", row.path))
+                          : Verdict::error(400, std::string(row.late));
+}
+
 /// What it would say is not known, so that the failurePolicy decides.
 bool is_undecided(const Verdict& verdict) { return verdict.again && !verdict.stands; }
 
@@ -299,6 +308,7 @@ Task<std::optional<net::Response>> WebhookServer::review_waiting(Served& served,
   const MonoTime began = context_.clock.mono();
   Result<Draft> draft = read(request, served.row.type);
   if (!draft) co_return count(served, no_review(served, draft.error()), began);
+  draft->review.request.until = end;
   std::optional<Verdict> verdict = decide(served, *draft, last);
   if (!verdict) co_return std::nullopt;
   if (verdict->later) verdict = co_await settle(served, *draft, *std::move(verdict), end);
@@ -307,11 +317,7 @@ Task<std::optional<net::Response>> WebhookServer::review_waiting(Served& served,
 
 Task<Verdict> WebhookServer::settle(const Served& served, const Draft& draft, Verdict verdict, MonoTime end) {
   auto last = co_await with_timeout(context_.clock, end - context_.clock.mono(), verdict.later());
-  // Upstream's words. It is a refusal: what could not be looked at must not pass for allowed.
-  if (!last)
-    last = Verdict::error(400, last.error().code() == Code::timeout
-                                   ? "Internal error occurred: elastic quota evaluation timed out"
-                                   : last.error().message());
+  if (!last) last = unsettled(served.row, last.error());
   conclude(served, draft, *last);
   co_return *std::move(last);
 }
@@ -324,6 +330,7 @@ Task<std::optional<net::Response>> WebhookServer::review_large(Served& served, c
   Result<Draft> draft = co_await offload(context_.workers, [&] { return read(request, type); });
   if (!draft && draft.error().code() == Code::cancelled) co_return refusal(503, "the manager ends");
   if (!draft) co_return count(served, no_review(served, draft.error()), began);
+  draft->review.request.until = end;
   const MonoTime loop = context_.clock.mono();
   std::optional<Verdict> verdict = decide(served, *draft, last);
   turn.held(context_.clock.mono() - loop);

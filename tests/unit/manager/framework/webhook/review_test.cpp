@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kReview = R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1",
   "request":{"uid":"u-1","kind":{"group":"","version":"v1","kind":"Binding"},
     "resource":{"group":"","version":"v1","resource":"pods"},"subResource":"binding","name":"a","namespace":"ns",
-    "operation":"CREATE","userInfo":{"username":"system:kube-scheduler","groups":["x"]},
+    "operation":"CREATE","userInfo":{"username":"system:kube-scheduler","uid":"u-2","groups":["x"],"extra":{"a":["b"]}},
     "object":{"target":{"name":"n1"},"unknown":[1.5]},"oldObject":null,"dryRun":true,"options":{}}})";
 
 TEST_CASE("a review is read once, its objects as they came") {
@@ -33,6 +33,8 @@ TEST_CASE("a review is read once, its objects as they came") {
   CHECK(request.name == "a");
   CHECK(request.ns == "ns");
   CHECK(request.username == "system:kube-scheduler");
+  CHECK(request.user_uid == "u-2");
+  CHECK(json::to_text(request.extra) == R"({"a":["b"]})");
   CHECK(request.dry_run);
   CHECK(json::to_text(request.object) == R"({"target":{"name":"n1"},"unknown":[1.5]})");
   CHECK(request.old_object.is_null());
@@ -41,6 +43,7 @@ TEST_CASE("a review is read once, its objects as they came") {
   REQUIRE(untyped.has_value());
   CHECK(untyped->api_version == "admission.k8s.io/v1");
   CHECK(untyped->request.operation == Operation::remove);
+  CHECK(untyped->request.extra.is_null());
 }
 
 TEST_CASE("what is no review is told why") {

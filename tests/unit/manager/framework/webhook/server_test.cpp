@@ -56,13 +56,17 @@ class Later final : public ValidatingHandler {
   int asked_ = 0;
 };
 
-/// Allows, once others have answered: "slow" is never answered.
+/// Allows, once others have answered: "slow" is never answered; "until" is told how long it may wait.
 class AsksOthers final : public ValidatingHandler {
  public:
   explicit AsksOthers(Clock& clock) : clock_(clock) {}
   Verdict handle(const AdmissionRequest& request, const PluginTimes&) override {
     const std::string name(json::text_at(request.object, "metadata", "name"));
     Verdict verdict = Verdict::allow();
+    if (name == "until")
+      return Verdict::error(400, request.until == MonoTime::max()
+                                     ? "for ever"
+                                     : fmt::format("{}", (request.until - clock_.mono()) / kReviewTime));
     verdict.later = [this, name] { return answer(name); };
     return verdict;
   }
@@ -71,11 +75,20 @@ class AsksOthers final : public ValidatingHandler {
   Task<Result<Verdict>> answer(std::string name) {
     KOORD_CO_CHECK(
         co_await sleep(clock_, name == "slow" ? std::chrono::hours(1) : std::chrono::milliseconds(50)));
+    if (name == "ends") co_return Error(Code::cancelled, "asked to stop");
     co_return name == "full" ? Verdict::error(400, "there is no room") : Verdict::allow();
   }
 
   Clock& clock_;
 };
+
+HandlerRow asks(std::string_view path, std::string_view late) {
+  const auto make = [](HandlerContext& context) -> Result<AdmissionHandler> {
+    return AdmissionHandler(
+        std::unique_ptr<ValidatingHandler>(std::make_unique<AsksOthers>(context.role.clock)));
+  };
+  return {path, WebhookType::validate, "pod", "PodValidatingWebhook", {}, {}, make, true, late};
+}
 
 const HandlerRow kRows[] = {
     {.path = "/later",
@@ -88,17 +101,8 @@ const HandlerRow kRows[] = {
        context.add_page("/page", [] { return std::string("{}"); });
        return AdmissionHandler(std::unique_ptr<ValidatingHandler>(std::make_unique<Later>()));
      }},
-    {.path = "/asks",
-     .type = WebhookType::validate,
-     .object_type = "pod",
-     .gate = "PodValidatingWebhook",
-     .plugins = {},
-     .entries = {},
-     .make = [](HandlerContext& context) -> Result<AdmissionHandler> {
-       return AdmissionHandler(
-           std::unique_ptr<ValidatingHandler>(std::make_unique<AsksOthers>(context.role.clock)));
-     },
-     .noted = true},
+    asks("/asks", "the others do not answer"),
+    asks("/asks-too", {}),
     {.path = "/mutate",
      .type = WebhookType::mutate,
      .object_type = "pod",
@@ -515,16 +519,29 @@ TEST_CASE("a review that lacks what was made a moment ago is decided again, for 
 
 TEST_CASE("a review that takes others' answers waits for them, and is refused when they do not come") {
   Rig rig;
-  const auto ask = [&](std::string_view name) {
-    net::Request request = rig.request("/asks", fmt::format(R"({{"metadata":{{"name":"{}"}}}})", name));
+  const auto ask = [&](std::string_view name, std::string_view path = "/asks") {
+    net::Request request = rig.request(path, fmt::format(R"({{"metadata":{{"name":"{}"}}}})", name));
     CHECK(rig.answer(request) == "waits");
     return test::run_task(rig.loop, (*rig.made)->answer(std::move(request))).body;
   };
   CHECK_THAT(ask("free"), Catch::Contains(R"("allowed":true)"));
   CHECK_THAT(ask("full"), Catch::Contains(R"("allowed":false)") && Catch::Contains("there is no room"));
   const MonoTime began = rig.loop.clock.mono();
-  CHECK_THAT(ask("slow"), Catch::Contains(R"("allowed":false)") && Catch::Contains("evaluation timed out"));
+  CHECK_THAT(ask("slow"), Catch::Contains(R"("allowed":false)") &&
+                              Catch::Contains(R"("message":"the others do not answer","code":400)"));
   CHECK(rig.loop.clock.mono() - began == kReviewTime);
+  // What has no words of its own, and what is called off, is tried again.
+  CHECK_THAT(ask("slow", "/asks-too"),
+             Catch::Contains(R"("allowed":false)") && Catch::Contains("/asks-too takes too long") &&
+                 Catch::Contains(R"("details":{"retryAfterSeconds":1},"code":503)"));
+  CHECK_THAT(ask("ends"), Catch::Contains(R"("allowed":false)") && Catch::Contains("the manager ends") &&
+                              Catch::Contains(R"("code":503)"));
+  CHECK_THAT(rig.answer(rig.request("/asks", R"({"metadata":{"name":"until"}})")),
+             Catch::Contains("for ever"));
+  CHECK_THAT(
+      test::run_task(rig.loop, (*rig.made)->answer(rig.request("/asks", R"({"metadata":{"name":"until"}})")))
+          .body,
+      Catch::Contains(R"("message":"1")"));
 }
 
 TEST_CASE("who changes what is noted once a review is decided, and shown at /audit to its own host") {
