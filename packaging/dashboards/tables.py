@@ -185,6 +185,7 @@ MANAGER = [
         ("Pods without their profile", "short", [("sum(increase(koord_manager_colocationprofile_missed_pods_total{JOB}[RATE])) by (profile)", "{{profile}}")], LINES, "They slipped past the webhook."),
         ("Pods that broke a rule", "short", [("sum(increase(koord_manager_colocationprofile_slipped_pods_total{JOB}[RATE])) by (rule)", "{{rule}}")], LINES, ""),
         ("Bindings", "reqps", [(rate("koord_manager_webhook_binding_admission_decisions_total", "decision"), "{{decision}}")], LINES, "By what was decided."),
+        ("Devices of pods, unanswered", "reqps", [(rate("koord_manager_webhook_device_admission_failures_total", "reason, decision"), "{{decision}}: {{reason}}")], LINES, "Changes of which it could not be asked who may bind."),
         ("Writes of quota profiles", "reqps", [(rate("koord_manager_quota_profile_writes_total", "status, object"), "{{object}} {{status}}")], LINES, ""),
     ]),
     process("The manager"),

@@ -198,6 +198,7 @@ Result<AdmissionHandler> make_devices_validating(HandlerContext& context) {
   return AdmissionHandler(std::make_unique<DevicesValidating>(
       DevicesValidating::Parts{.clock = context.role.clock,
                                .log = context.role.log,
+                               .registry = context.role.metrics,
                                .may_bind = [&client = context.client](Subject subject, std::string ns) {
                                  return may_bind(client, std::move(subject), std::move(ns));
                                }}));
@@ -462,7 +463,7 @@ PodRules pod_rules(HandlerContext& context) {
 
 std::span<const metrics::Table> handler_metrics() {
   static const metrics::Table kTables[] = {PluginTimes::kMetrics, BindingValidating::kMetrics,
-                                           QuotaMutating::kMetrics};
+                                           DevicesValidating::kMetrics, QuotaMutating::kMetrics};
   return kTables;
 }
 

@@ -35,6 +35,8 @@ struct Asked {
   std::string_view resource = "pods", subresource = {};
   std::string_view object = "null", old_object = "null";
   std::string_view name = "a", ns = "default", username = "someone";
+  std::string_view user_uid = {}, extra = "null";
+  MonoTime until = MonoTime::max();
 };
 
 struct Answer {
@@ -54,7 +56,10 @@ class HandlerRig {
   }
   Verdict ask(ValidatingHandler& handler, const Asked& asked) {
     json::Document object = json::parse(asked.object).value(), before = json::parse(asked.old_object).value();
-    return handler.handle(make(asked, object, before), validating_);
+    json::Document extra = json::parse(asked.extra).value();
+    AdmissionRequest request = make(asked, object, before);
+    request.extra = std::move(static_cast<json::Value&>(extra));
+    return handler.handle(request, validating_);
   }
 
   Logger log() { return Logger(lines, clock); }
@@ -74,6 +79,8 @@ class HandlerRig {
     request.name = asked.name;
     request.ns = asked.ns;
     request.username = asked.username;
+    request.user_uid = asked.user_uid;
+    request.until = asked.until;
     request.object = std::move(static_cast<json::Value&>(object));
     request.old_object = std::move(static_cast<json::Value&>(before));
     return request;
