@@ -158,8 +158,10 @@ std::vector<Step> order_of(const Facts& facts) {
     if (runs(facts, row.role) || (row.role == "proxy" && proxy))
       steps.push_back({std::string(row.role), std::string(row.text)});
   steps.push_back({"",
-                   "the way back is the same in reverse; on each node koord --role=koordlet --cleanup comes "
-                   "before the original agent's start"});
+                   "the way back is the same in reverse, but for the agent: its DaemonSet is deleted, "
+                   "manifests/cleanup/10-koordlet.yaml applied, waited for and deleted, and then the "
+                   "original's DaemonSet is applied; a change of its image would leave on each node what "
+                   "koord's agent held back"});
   return steps;
 }
 

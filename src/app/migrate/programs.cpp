@@ -22,12 +22,15 @@ std::string_view image_name(std::string_view image) {
 
 std::string expand(std::string_view text, const std::map<std::string, std::string>& environment) {
   std::string out;
+  bool closes =
+      true;  // none follows once one was missing: a long text of "$(" is not searched again and again
   while (!text.empty()) {
-    const auto close = text.find(')');
+    const auto close = closes && text.starts_with("$(") ? text.find(')') : std::string_view::npos;
+    if (text.starts_with("$(")) closes = close != std::string_view::npos;
     if (text.starts_with("$$")) {
       out += '$';
       text.remove_prefix(2);
-    } else if (text.starts_with("$(") && close != std::string_view::npos) {
+    } else if (close != std::string_view::npos) {
       const auto known = environment.find(std::string(text.substr(2, close - 2)));
       out += known != environment.end() ? std::string_view(known->second) : text.substr(0, close + 1);
       text.remove_prefix(close + 1);
@@ -98,7 +101,7 @@ std::vector<Program> programs_of(const json::Value& workload, std::string_view k
       for (const json::Value& word : elements_at(container, part))
         line.push_back(expand(word.text(), program.environment));
     const auto command = elements_at(container, "command");
-    const std::string_view first = command.empty() ? std::string_view() : std::string_view(line.front());
+    const std::string first = command.empty() ? "" : line.front();
     program.program = program_of(first, program.image);
     if (program.program.empty()) continue;
     const bool called = !first.empty() && last_part(first) == program.program;

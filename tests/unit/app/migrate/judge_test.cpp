@@ -116,6 +116,7 @@ TEST_CASE("A workload's containers are Koordinator's by what they call", "[migra
     const char* container;
     const char* program;  // nullptr: none
     std::vector<std::string> arguments;
+    const char* started_by = "";
   };
   const Row row = GENERATE(values<Row>({
       {R"J({"command": ["/koord-manager"], "args": ["--v=4"]})J", "koord-manager", {"--v=4"}},
@@ -127,6 +128,14 @@ TEST_CASE("A workload's containers are Koordinator's by what they call", "[migra
        {"--addr=x:$(B)", "$(A)"}},
       {R"J({"command": ["koordlet", "$(A"], "env": [{"name": "A", "valueFrom": {}}]})J", "koordlet", {"$(A"}},
       {R"J({"command": 7, "args": {}, "image": []})J", nullptr, {}},
+      {R"J({"image": "r/koordlet:v1", "command": ["/bin/sh", "-c", "/koordlet"]})J",
+       "koordlet",
+       {"-c", "/koordlet"},
+       "/bin/sh"},
+      {R"J({"image": "r/koordlet:v1", "command": ["/usr/local/busybox/bin/sh", "/etc/koordlet/start/now.sh"]})J",
+       "koordlet",
+       {"/etc/koordlet/start/now.sh"},
+       "/usr/local/busybox/bin/sh"},
   }));
   CAPTURE(row.container);
   const auto found = read(fmt::format(R"J({{"containers": [{}]}})J", row.container));
@@ -136,6 +145,21 @@ TEST_CASE("A workload's containers are Koordinator's by what they call", "[migra
   CHECK(found[0].role == fmt::format("<{}>", row.program));
   CHECK(found[0].arguments == row.arguments);
   CHECK(found[0].workload == "Deployment ns/w");
+  CHECK(found[0].unreadable ==
+        (*row.started_by == '\0' ? "" : fmt::format("it is started by {}", row.started_by)));
+}
+
+TEST_CASE("A long word of variables that nobody closes is read in no time", "[migrate]") {
+  std::string word;
+  while (word.size() < std::size_t{1} << 20) word += "$(";
+  const auto workload = json::parse(fmt::format(
+      R"J({{"spec": {{"template": {{"spec": {{"containers": [{{"command": ["koordlet", "{}"]}}]}}}}}}}})J",
+      word));
+  REQUIRE(workload.has_value());
+  const auto found =
+      programs_of(*workload, "Deployment", [](std::string_view name, auto) { return std::string(name); });
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].arguments == std::vector<std::string>{word});
 }
 
 Facts with_map(std::string role, std::string name, std::string key, std::string text) {
@@ -243,6 +267,7 @@ TEST_CASE("The order names the roles that are there, and two agents for one node
     return line;
   };
   CHECK(roles() == ",scheduler,koordlet,,");
+  CHECK_THAT(order_of(facts).back().text, Catch::Contains("manifests/cleanup/10-koordlet.yaml"));
   CHECK_FALSE(judge(facts, kTables).in_the_way());
   Program own = program("koordlet", {});
   own.is_koord = true;
