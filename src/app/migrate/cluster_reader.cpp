@@ -104,14 +104,21 @@ Task<> ClusterReader::read_workloads() {
   struct Row {
     std::string_view kind, plural;
   };
+  std::size_t beyond = 0;
   for (const Row row : {Row{"Deployment", "deployments"}, Row{"DaemonSet", "daemonsets"}}) {
     const auto done =
         co_await each(fmt::format("/apis/apps/v1/{}", row.plural), [&](const json::Value& item) {
           for (Program& program : programs_of(item, row.kind, role_of_))
-            if (facts_.programs.size() < kMostPrograms) facts_.programs.push_back(std::move(program));
+            if (facts_.programs.size() < kMostPrograms)
+              facts_.programs.push_back(std::move(program));
+            else
+              ++beyond;
         });
     note(done, row.plural);
   }
+  if (beyond > 0)
+    facts_.unreadable.push_back(
+        fmt::format("programs: more than {}: {} were not looked at", kMostPrograms, beyond));
 }
 
 Task<> ClusterReader::read_config_maps() {
@@ -239,6 +246,7 @@ Task<> ClusterReader::read_kinds() {
 }
 
 Task<> ClusterReader::read_nodes() {
+  std::size_t beyond = 0;
   const auto take = [&](const json::Value& item) {
     const auto info = [&](const char* key) { return words(json::text_at(item, "status", "nodeInfo", key)); };
     NodeGroup group{.kubelet = info("kubeletVersion"),
@@ -252,13 +260,19 @@ Task<> ClusterReader::read_nodes() {
     };
     auto found = std::ranges::find_if(facts_.nodes, alike);
     if (found == facts_.nodes.end()) {
-      if (facts_.nodes.size() == kMostGroups) return;
+      if (facts_.nodes.size() == kMostGroups) {
+        ++beyond;
+        return;
+      }
       found = facts_.nodes.insert(facts_.nodes.end(), std::move(group));
     }
     ++found->nodes;
     if (found->names.size() < kMostNames) found->names.emplace_back(json::text_at(item, "metadata", "name"));
   };
   note(co_await each("/api/v1/nodes", take), "nodes");
+  if (beyond > 0)
+    facts_.unreadable.push_back(
+        fmt::format("nodes: more than {} sorts: {} nodes were not looked at", kMostGroups, beyond));
   std::size_t asked = 0;
   for (NodeGroup& group : facts_.nodes)
     if (asked++ < kubelets_) co_await ask_kubelet(group);
