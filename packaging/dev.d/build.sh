@@ -13,6 +13,7 @@ TEST_PACKAGES=(
   clang-format-16 clang-tidy-16 libclang-rt-16-dev catch2 openssl ca-certificates binutils
   busybox-static containernetworking-plugins qemu-system-x86 systemd
   protobuf-compiler python3-grpcio docker-registry
+  iproute2 iptables         # ip, tc: networks of the tests' own
   chromium-headless-shell fonts-dejavu-core # looks at the page
 )
 
