@@ -173,8 +173,14 @@ TEST_CASE("An agent that cannot be asked is not cleaned up beside", "[koordlet][
 }
 
 struct Process : test::RoleRig {
-  explicit Process(const std::vector<std::string>& arguments) : RoleRig(koordlet::role(), arguments) {
+  explicit Process(std::vector<std::string> arguments)
+      : RoleRig(koordlet::role(), without_port(std::move(arguments))) {
     context.finish = [this] { ++finished; };
+  }
+  /// Another agent of this machine would be in the way.
+  static std::vector<std::string> without_port(std::vector<std::string> arguments) {
+    arguments.push_back("--addr=0");
+    return arguments;
   }
   int finished = 0;
 };

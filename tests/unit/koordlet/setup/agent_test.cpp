@@ -19,8 +19,15 @@ namespace koord::koordlet {
 namespace {
 
 struct Process : test::RoleRig {
-  explicit Process(const std::vector<std::string>& arguments) : RoleRig(koordlet::role(), arguments) {
+  explicit Process(std::vector<std::string> arguments)
+      : RoleRig(koordlet::role(), without_port(std::move(arguments))) {
     REQUIRE(gates.set("AllAlpha=true,AllBeta=true").has_value());
+  }
+
+  /// Another agent of this machine would be in the way.
+  static std::vector<std::string> without_port(std::vector<std::string> arguments) {
+    arguments.push_back("--addr=0");
+    return arguments;
   }
 
   Agent::Parts parts() {
