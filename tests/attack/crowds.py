@@ -122,7 +122,7 @@ def strangers(ground, short):
                 return
             with connection:
                 for turn in range(20):
-                    request = f"GET /{random[:1000]}{number}-{turn} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {turn}{random}\r\n\r\n"
+                    request = f"GET /{random[:1000]}{number}-{turn} HTTP/1.1\r\nHost: 127.0.0.1:{port.number}\r\nAuthorization: Bearer {turn}{random}\r\n\r\n"
                     try:
                         connection.sendall(request.encode())
                         data = connection.recv(65536)
