@@ -20,10 +20,14 @@ constexpr std::string_view kSmi = "nvidia-smi";
 constexpr std::size_t kMostCards = 256, kMostProcesses = 1024, kShown = 200, kLongestName = 128;
 constexpr std::uint64_t kMi = std::uint64_t{1} << 20;
 
-// What every version knows, and what not every one does.
+// What every version knows, and what those do that know MIG. One that is asked for a column which it does not
+// know says nothing at all.
 constexpr std::string_view kCards = "--query-gpu=index,uuid,gpu_name,memory.total,pci.bus_id,driver_version";
 constexpr std::string_view kUse =
     "--query-gpu=uuid,mig.mode.current,memory.used,utilization.gpu,utilization.memory";
+constexpr std::string_view kOldUse = "--query-gpu=uuid,memory.used,utilization.gpu,utilization.memory";
+constexpr std::string_view kWhole[] = {"Disabled", "[N/A]", "[Not Supported]"};
+constexpr unsigned kFirstWithMig = 450;  // the driver's version
 constexpr std::string_view kApps = "--query-compute-apps=gpu_uuid,pid,used_memory";
 constexpr std::string_view kFormat = "--format=csv,noheader,nounits";
 
@@ -54,22 +58,44 @@ bool read_card(std::string_view line, const std::string& root, GpuCard& card, st
   return true;
 }
 
+/// "535.104.05" is 450 or newer; what is no version is taken for a new one, which has to answer.
+bool knows_mig(std::string_view driver) {
+  unsigned major = 0;
+  return !to_number(driver.substr(0, driver.find('.')), major) || major >= kFirstWithMig;
+}
+
 GpuCard* find(GpuAnswer& answer, std::string_view uuid) {
   const auto found = std::ranges::find(answer.cards, uuid, &GpuCard::uuid);
   return found != answer.cards.end() ? &*found : nullptr;
 }
 
-void read_use(std::string_view text, GpuAnswer& answer) {
+/// With MIG its column is the second one. A card of which it is not known whether it is cut goes to `bad`: it
+/// must not be taken for a whole one.
+void read_use(std::string_view text, bool with_mig, GpuAnswer& answer) {
+  std::map<std::string, std::string, std::less<>> unknown;
+  if (with_mig)
+    for (const GpuCard& card : answer.cards) unknown.emplace(card.uuid, "no answer");
   std::string_view line;
   while (next_line(text, line)) {
-    const auto columns = csv_columns(line);
-    GpuCard* const card = columns.size() == 5 ? find(answer, columns[0]) : nullptr;
+    auto columns = csv_columns(line);
+    GpuCard* const card = columns.size() == (with_mig ? 5U : 4U) ? find(answer, columns[0]) : nullptr;
     if (card == nullptr) continue;
-    card->mig = columns[1] == "Enabled";
-    (void)read_memory(columns[2], card->used);
-    (void)to_number(columns[3], card->cores);
-    (void)to_number(columns[4], card->memory_controller);
+    if (with_mig) {
+      const std::string_view mig = columns[1];
+      card->mig = mig == "Enabled";
+      if (card->mig || std::ranges::find(kWhole, mig) != std::end(kWhole))
+        unknown.erase(card->uuid);
+      else
+        unknown[card->uuid] = quote(utf8_prefix(mig, kShown));
+      columns.erase(columns.begin() + 1);
+    }
+    (void)read_memory(columns[1], card->used);
+    (void)to_number(columns[2], card->cores);
+    (void)to_number(columns[3], card->memory_controller);
   }
+  for (const auto& [uuid, what] : unknown)
+    answer.bad.push_back(fmt::format("nvidia-smi: GPU {}: whether it is cut by MIG: {}", uuid, what));
+  std::erase_if(answer.cards, [&](const GpuCard& card) { return unknown.contains(card.uuid); });
 }
 
 void read_processes(std::string_view text, GpuAnswer& answer) {
@@ -141,11 +167,10 @@ Task<Result<GpuAnswer>> ask_nvidia_smi(Programs& programs, std::string root) {
       answer.bad.push_back(fmt::format("nvidia-smi: no card: {}", quote(utf8_prefix(line, kShown))));
   }
   if (answer.cards.empty()) co_return answer;
-  // Cards that are cut must not be taken for whole ones: only a version that does not know the question may
-  // leave it unanswered, and ends with a status then.
-  const auto use = co_await programs.ask(kSmi, query(kUse));
-  if (!use && use.error().code() != Code::io) co_return use.error();
-  if (use) read_use(*use, answer);
+  const bool with_mig = knows_mig(answer.driver);
+  KOORD_CO_TRY(use, co_await programs.ask(kSmi, query(with_mig ? kUse : kOldUse)));
+  read_use(use, with_mig, answer);
+  if (answer.cards.empty()) co_return answer;
   KOORD_CO_TRY(processes, co_await programs.ask(kSmi, query(kApps)));
   read_processes(processes, answer);
   if (answer.processes.empty()) co_return answer;

@@ -2,9 +2,12 @@
 #include "koord/host/nvidia/nvidia_smi.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 
+#include <filesystem>
 #include <map>
 
 #include "support/run_task.hpp"
@@ -17,6 +20,8 @@ constexpr const char* kCards = "index,uuid,gpu_name,memory.total,pci.bus_id,driv
 constexpr const char* kTwo =
     "0, GPU-a, NVIDIA A100-SXM4-80GB, 81920, 00000000:3B:00.0, 535.104.05\n"
     "1, GPU-b, NVIDIA A100-SXM4-80GB, 81920, 00000000:5E:00.0, 535.104.05\n";
+
+constexpr const char* kUse = "GPU-a, Disabled, 1024, 55, 7\nGPU-b, [N/A], 0, 0, 0\n";
 
 /// Answers by what is asked; what is not there fails as a program does that does not know it.
 struct Smi final : Programs {
@@ -76,16 +81,13 @@ TEST_CASE("nvidia-smi: cards, what is used of them, by whom", "[smi]") {
 }
 
 TEST_CASE("nvidia-smi: old versions, nonsense, and one that is not there", "[smi]") {
-  Smi old;
-  old.answers = {{kCards, kTwo}, {"query-compute-apps", ""}};
-  const auto answer = ask(old);
+  Smi idle;
+  idle.answers = {{kCards, kTwo}, {"mig.mode.current", kUse}, {"query-compute-apps", ""}};
+  const auto answer = ask(idle);
   REQUIRE(answer.has_value());
   CHECK(answer->cards.size() == 2);
   CHECK(answer->processes.empty());
-  CHECK(old.asked.size() == 3);  // nobody computes: nobody is watched
-  struct Row {
-    std::string_view line;
-  };
+  CHECK(idle.asked.size() == 3);  // nobody computes: nobody is watched
   for (const std::string_view line :
        {"Unable to determine the device handle for GPU0000:3B:00.0: GPU is lost",
         "0, GPU-a, x, 1, nowhere, 1", "x, GPU-a, x, 1, 00000000:3B:00.0, 1", "0, , x, 1, 00000000:3B:00.0, 1",
@@ -93,7 +95,8 @@ TEST_CASE("nvidia-smi: old versions, nonsense, and one that is not there", "[smi
         "0, GPU-a, x, 1, 00000000:3B:00.0, 1, more"}) {
     CAPTURE(line);
     Smi smi;
-    smi.answers = {{kCards, fmt::format("{}\n{}", line, kTwo)}, {"query-compute-apps", ""}};
+    smi.answers = {
+        {kCards, fmt::format("{}\n{}", line, kTwo)}, {"mig.mode.current", kUse}, {"query-compute-apps", ""}};
     const auto said = ask(smi);
     REQUIRE(said.has_value());
     CHECK(said->cards.size() == 2);
@@ -102,6 +105,55 @@ TEST_CASE("nvidia-smi: old versions, nonsense, and one that is not there", "[smi
   }
   Smi none;
   CHECK(ask(none).error().code() == Code::io);
+}
+
+TEST_CASE("nvidia-smi: a card of which it is not said whether it is cut is none", "[smi]") {
+  for (const std::string_view use :
+       {"", "GPU-a, Enabled, 1, 2, 3\n", "GPU-a, Disabled, 1, 2, 3\nGPU-b, [Unknown Error], 1, 2, 3\n",
+        "GPU-a, Disabled, 1, 2, 3\nGPU-b, 1, 2, 3\n"}) {
+    CAPTURE(use);
+    Smi smi;
+    smi.answers = {{kCards, kTwo}, {"mig.mode.current", std::string(use)}, {"query-compute-apps", ""}};
+    const auto said = ask(smi);
+    REQUIRE(said.has_value());
+    CHECK(said->cards.size() == (use.empty() ? 0 : 1));
+    REQUIRE(said->bad.size() == (use.empty() ? 2 : 1));
+    CHECK(said->bad.back().starts_with("nvidia-smi: GPU GPU-b: whether it is cut by MIG: "));
+  }
+}
+
+TEST_CASE("nvidia-smi of the host: one that knows no MIG goes on being asked, and another's failure is told",
+          "[smi]") {
+  if (::geteuid() != 0 || ::access("/bin/busybox", X_OK) != 0) return;  // the tests' machine has both
+  struct Row {
+    const char* driver;
+    bool answers;
+  };
+  const Row row = GENERATE(Row{"440.33.01", true}, Row{"450.51", false}, Row{"535.104.05", false});
+  INFO(row.driver);
+  const testing::Tree tree;
+  std::filesystem::create_directories(tree / "bin");
+  std::filesystem::create_directories(tree / "usr/bin");
+  std::filesystem::copy_file("/bin/busybox", tree / "bin/sh");
+  testing::Tree::write_to(tree / "usr/bin/nvidia-smi",
+                          fmt::format("#!/bin/sh\ncase \"$1\" in\n*mig.mode*) exit 2;;\n"
+                                      "*index*) echo '0, GPU-a, Tesla V100, 16384, 00000000:3B:00.0, {}';;\n"
+                                      "*utilization*) echo 'GPU-a, 1024, 55, 7';;\nesac\n",
+                                      row.driver));
+  REQUIRE(::chmod((tree / "usr/bin/nvidia-smi").c_str(), 0755) == 0);
+  test::Loop loop;
+  HostPrograms programs(loop.clock, tree.path(), std::chrono::seconds(60));
+  for (int i = 0; i < 5; ++i) {
+    programs.begin();
+    const auto said = test::run_task(loop, ask_nvidia_smi(programs, tree.path()), true);
+    REQUIRE(said.has_value() == row.answers);
+    if (!row.answers) continue;
+    REQUIRE(said->cards.size() == 1);
+    CHECK(said->cards[0].used == 1'073'741'824);
+    CHECK(said->cards[0].cores == 55);
+    CHECK_FALSE(said->cards[0].mig);
+    CHECK(said->bad.empty());
+  }
 }
 
 }  // namespace

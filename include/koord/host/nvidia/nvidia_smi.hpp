@@ -20,9 +20,9 @@ std::vector<std::string_view> csv_columns(std::string_view line);
 /// of `root`, the host's (empty: this process's). Nothing: it does not.
 std::optional<std::int64_t> nvidia_minor(const std::string& root, std::string_view bus_id);
 
-/// What the library would say of cards and processes; nothing of faults. What old versions do not know (MIG,
-/// use) they have not. A line that is no card is among `bad`. 256 cards and 1,024 processes at most.
-/// `programs` outlives the task.
+/// What the library would say of cards and processes; nothing of faults. Drivers before 450 know no MIG; of
+/// later ones a card of which it is not said whether it is cut is among `bad`, as is a line that is no card.
+/// 256 cards and 1,024 processes at most. `programs` outlives the task.
 Task<Result<GpuAnswer>> ask_nvidia_smi(Programs& programs, std::string root);
 
 }  // namespace koord::host
