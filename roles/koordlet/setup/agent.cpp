@@ -153,7 +153,9 @@ Result<> Agent::set_up() {
   sampling.tracer_limit = limit;
   sampling.page_cache = flags.get_bool("enable-pagecache-collector");
   sampling.resctrl_interval = flags.get_duration("resctrl-collector-interval");
-  sampling.hami_library = flags.get("hami-core-library-directory-path");
+  // The folders beside it are named after pods, which nobody knows without Kubernetes.
+  if (flags.get("standalone-config").empty())
+    sampling.hami_library = flags.get("hami-core-library-directory-path");
   sampling.resctrl = flags.get_bool("enable-resctrl-collector");
   sampling.idle_pages = flags.get_bool("enable-idle-page-tracking");
   if (!flags.get_bool("cleanup")) gpus_ = make_gpu_driver(context_, parts_.place);

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "framework/devices/device_terms.hpp"
+#include "framework/devices/gpu_driver.hpp"
 #include "framework/devices/vgpu_folders.hpp"
 #include "framework/sampler/asking.hpp"
 #include "framework/sampler/sampler.hpp"
@@ -84,6 +87,7 @@ class VgpuCollector final : public AskingCollector<VgpuUse> {
   }
   void came(const VgpuUse& use, MonoTime now) override;
   VgpuUse read(const Inventory& inventory) const;
+  std::set<std::string> cards() const;
   metrics::Family<metrics::Gauge> family(const metrics::Metric& row) const {
     return families_[static_cast<std::size_t>(std::ranges::find(kShown, &row) - kShown.begin())];
   }
@@ -95,9 +99,32 @@ class VgpuCollector final : public AskingCollector<VgpuUse> {
   std::set<std::string> told_;
 };
 
+/// The driver's, by uuid. Empty: nobody may ask it, or it does not answer.
+std::set<std::string> VgpuCollector::cards() const {
+  std::set<std::string> uuids;
+  GpuDriver* const driver = context_.loop.gpus;
+  if (driver == nullptr || !driver->is_there()) return uuids;
+  const auto said = driver->ask(kPeriod);
+  if (!said) return uuids;
+  for (const host::GpuCard& card : (*said)->answer.cards) uuids.insert(card.uuid);
+  return uuids;
+}
+
+/// A container may write any name: one that is no card's, neither by the driver's word nor by the
+/// scheduler's, is not shown.
+void keep_known(VgpuRegion& region, const std::set<std::string>& cards, const PodInfo& pod) {
+  const DeviceTerms* const terms = pod.terms.find<DeviceTerms>();
+  for (VgpuRegion::Device& device : region.devices) {
+    const bool given = terms != nullptr &&
+                       std::ranges::find(terms->gpus, device.uuid, &GivenDevice::id) != terms->gpus.end();
+    if (!given && !cards.contains(device.uuid)) device.uuid.clear();
+  }
+}
+
 VgpuUse VgpuCollector::read(const Inventory& inventory) const {
   VgpuUse use;
   use.at = context_.loop.clock->now();
+  std::optional<std::set<std::string>> known;  // asked for where there is something to compare
   std::set<std::string_view> there;
   for (const auto& pod : inventory.all_pods) there.insert(pod->uid);
   for (const auto& pod : inventory.pods) {
@@ -106,10 +133,13 @@ VgpuUse VgpuCollector::read(const Inventory& inventory) const {
       const std::string name = vgpu_folder_name(pod->uid, container.name);
       if (name.empty()) continue;
       auto region = folders_.read(name);
-      if (region)
+      if (region) {
+        if (!known) known = cards();
+        keep_known(*region, *known, *pod);
         use.containers.push_back({pod->ns, pod->name, container.name, std::move(*region)});
-      else if (region.error().code() != Code::not_found)
+      } else if (region.error().code() != Code::not_found) {
         use.problems.insert(region.error().message());
+      }
     }
   }
   if (inventory.pods_known)

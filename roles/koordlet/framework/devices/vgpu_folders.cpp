@@ -27,11 +27,18 @@ constexpr std::array<std::string_view, 18> kShared = {
     "/opt",   "/var", "/var/lib", "/tmp"};
 constexpr std::size_t kMostEntries = 64, kMostFolders = 4096;
 constexpr nanoseconds kUnused = std::chrono::minutes(5);
-constexpr mode_t kForAll = 0777;
+constexpr mode_t kForAll = 0777, kForRoot = 0700;
 
 struct CloseFolder {
   void operator()(DIR* folder) const { ::closedir(folder); }
 };
+
+/// As Kubernetes makes them, or a static pod's: 32 digits.
+bool is_pod_uid(std::string_view text) {
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (text.size() == 32) return std::ranges::all_of(text, is_digit);
+  return text.size() == 36 && std::ranges::all_of(text, [&](char c) { return is_digit(c) || c == '-'; });
+}
 
 /// Names in a folder, `most` of them; "." and ".." are none.
 std::vector<std::string> names_in(int folder, std::size_t most) {
@@ -89,9 +96,11 @@ Result<Fd> VgpuFolders::open(std::string_view path, int flags) const {
 
 Result<> VgpuFolders::make(std::string_view name) const {
   KOORD_TRY(home, open(home_, O_PATH | O_DIRECTORY));
-  if (::mkdirat(home.get(), kContainers.data(), 0755) != 0 && errno != EEXIST)
+  // What containers put into theirs is for nobody else of the host: neither their programs nor their links.
+  if (::mkdirat(home.get(), kContainers.data(), kForRoot) != 0 && errno != EEXIST)
     return errno_error(errno, folder());
-  KOORD_TRY(all, open(folder(), O_RDONLY | O_DIRECTORY));
+  const Fd all(::openat(home.get(), kContainers.data(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!all || ::fchmod(all.get(), kForRoot) != 0) return errno_error(errno, folder());
   const std::string own(name), path = fmt::format("{}/{}", folder(), name);
   if (::mkdirat(all.get(), own.c_str(), kForAll) != 0 && errno != EEXIST) return errno_error(errno, path);
   const Fd made(::openat(all.get(), own.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -113,16 +122,14 @@ Result<host::VgpuRegion> VgpuFolders::read(std::string_view name) const {
   const Fd file(
       ::openat(own.get(), cache.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0)
-    return errno_error(errno, fmt::format("{}/{}", name, cache));
-  if (!S_ISREG(status.st_mode))
-    return Error(Code::invalid, fmt::format("{}/{}: no regular file", name, cache));
+  if (!file || ::fstat(file.get(), &status) != 0) return errno_error(errno, name);
+  if (!S_ISREG(status.st_mode)) return Error(Code::invalid, fmt::format("{}: no regular file", name));
   // Read, not mapped: who makes it shorter meanwhile must not end this process.
   auto region = host::read_vgpu_region(
       static_cast<std::uint64_t>(status.st_size), [&file](std::uint64_t offset, char* to, std::size_t size) {
         return ::pread(file.get(), to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
       });
-  if (!region) return std::move(region).error().context(fmt::format("{}/{}", name, cache));
+  if (!region) return std::move(region).error().context(name);
   return region;
 }
 
@@ -132,8 +139,10 @@ void VgpuFolders::sweep(const std::function<bool(std::string_view)>& is_there, W
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>((now - kUnused).time_since_epoch()).count();
   for (const std::string& name : names_in(all->get(), kMostFolders)) {
-    const std::size_t between = name.find('_');
-    if (between == std::string::npos || between == 0 || is_there(std::string_view(name).substr(0, between)))
+    const std::size_t between = std::min(name.find('_'), name.size());
+    const std::string_view uid = std::string_view(name).substr(0, between);
+    if (between == name.size() || !is_pod_uid(uid) || !is_name(std::string_view(name).substr(between + 1)) ||
+        is_there(uid))
       continue;
     const Fd own(::openat(all->get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat status {};

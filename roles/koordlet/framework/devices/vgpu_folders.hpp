@@ -29,11 +29,14 @@ class VgpuFolders {
   /// On the host: "/usr/local/vgpu/containers".
   std::string folder() const;
   /// Makes a container's, for all to write, without what an earlier container of that name has kept in it.
+  /// The folder above is root's alone: programs that a container puts there are out of reach of the host's
+  /// users.
   Result<> make(std::string_view name) const;
-  /// What HAMi-core keeps there. Code::not_found: nothing (yet).
+  /// What HAMi-core keeps there. Code::not_found: nothing (yet). Errors name the folder, and no file in it:
+  /// those are called as the container likes.
   Result<host::VgpuRegion> read(std::string_view name) const;
   /// Takes away those of pods that `is_there` does not know, once nobody has used them for five minutes. What
-  /// is no folder of a container's stays, as does one in which a container has made folders.
+  /// is not named after a pod's UID and a container stays, as does one in which a container has made folders.
   void sweep(const std::function<bool(std::string_view pod_uid)>& is_there, WallTime now) const;
 
  private:

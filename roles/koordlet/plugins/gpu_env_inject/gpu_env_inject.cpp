@@ -73,10 +73,10 @@ void watch(const HookTarget& target, const std::string& library, HookAnswer& ans
     return;
   }
   answer.env.push_back({"CUDA_DEVICE_MEMORY_SHARED_CACHE", fmt::format("{}/{}.cache", home, name)});
-  // Before the library, which lies in it.
-  answer.mounts.insert(
-      answer.mounts.begin(),
-      {.source = fmt::format("{}/containers/{}", home, name), .destination = home, .options = {"rbind"}});
+  // Before the library, which lies in it. Programs that it puts there run as whoever calls them.
+  answer.mounts.insert(answer.mounts.begin(), {.source = fmt::format("{}/containers/{}", home, name),
+                                               .destination = home,
+                                               .options = {"rbind", "nosuid", "nodev"}});
 }
 
 void isolate(const HookFacts& facts, const HookTarget& target, const GivenDevice& first, HookAnswer& answer) {

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "collectors.hpp"
+#include "framework/devices/device_terms.hpp"
 #include "framework/devices/vgpu_folders.hpp"
 #include "framework/sampler/sampler.hpp"
 #include "koord/async/offload.hpp"
@@ -48,6 +49,15 @@ TEST_CASE("A container's folder is made for all, without what was kept there, an
   struct stat status {};
   REQUIRE(::stat((tree / (kAll + "/u1_c0")).c_str(), &status) == 0);
   CHECK((status.st_mode & 07777) == 0777);
+  // What lies above is root's alone, also where somebody has made it before.
+  const auto mode_of_all = [&] {
+    REQUIRE(::stat((tree / kAll).c_str(), &status) == 0);
+    return status.st_mode & 07777;
+  };
+  CHECK(mode_of_all() == 0700);
+  REQUIRE(::chmod((tree / kAll).c_str(), 0755) == 0);
+  REQUIRE(folders.make("u1_c0").has_value());
+  CHECK(mode_of_all() == 0700);
   tree.write(kAll + "/u1_c0/u1_c0.cache", "of an earlier one");
   tree.write(kAll + "/u1_c0/other", "");
   REQUIRE(folders.make("u1_c0").has_value());
@@ -99,20 +109,40 @@ TEST_CASE("What a container puts there is read as it is, or not at all") {
 
 TEST_CASE("Folders of pods that have gone go, later; others stay") {
   koord::testing::Tree tree;
-  tree.write(kAll + "/gone_c0/gone_c0.cache", "");
-  tree.write(kAll + "/here_c0/here_c0.cache", "");
-  tree.write(kAll + "/others/x", "");
-  tree.write(kAll + "/deep_c0/a/b", "");
+  const std::string gone = "0f3c2a10-1b2c-4d5e-8f90-a1b2c3d4e5f6_c0",
+                    still = "0123456789abcdef0123456789abcdef_main.1",  // a static pod's
+      here = "11111111-1b2c-4d5e-8f90-a1b2c3d4e5f6_c0", deep = "22222222-1b2c-4d5e-8f90-a1b2c3d4e5f6_c0";
+  for (const std::string& name : {gone, still, here})
+    tree.write(fmt::format("{}/{}/x.cache", kAll, name), "");
+  tree.write(fmt::format("{}/{}/a/b", kAll, deep), "");
+  const std::string others[] = {"others",
+                                "my_data",
+                                "gone_c0",
+                                "0f3c2a10-1b2c-4d5e-8f90-a1b2c3d4e5f6",
+                                "0f3c2a10-1b2c-4d5e-8f90-a1b2c3d4e5f6_",
+                                "0f3c2a10-1b2c-4d5e-8f90-a1b2c3d4e5f6_a_b",
+                                "0F3C2A10-1B2C-4D5E-8F90-A1B2C3D4E5F6_c0",
+                                "0f3c2a10-1b2c-4d5e-8f90-a1b2c3d4e5f_c0",
+                                "0f3c2a10-1b2c-4d5e-8f90-a1b2c3d4e5g6_c0",
+                                "0123456789abcdef-123456789abcdef_c0"};
+  for (const std::string& name : others) tree.write(fmt::format("{}/{}/x", kAll, name), "");
   const VgpuFolders folders(host::Root::below(tree.path()), kLibrary);
-  const auto is_there = [](std::string_view uid) { return uid == "here"; };
+  const auto is_there = [](std::string_view uid) { return uid.starts_with("11111111-"); };
+  const auto exists = [&](const std::string& path) {
+    return fs::exists(tree / fmt::format("{}/{}", kAll, path));
+  };
   const WallTime now{std::chrono::system_clock::now().time_since_epoch()};
   folders.sweep(is_there, now);  // of this minute
-  CHECK(fs::exists(tree / (kAll + "/gone_c0")));
+  CHECK(exists(gone));
   folders.sweep(is_there, now + std::chrono::minutes(6));
-  CHECK_FALSE(fs::exists(tree / (kAll + "/gone_c0")));
-  CHECK(fs::exists(tree / (kAll + "/here_c0/here_c0.cache")));
-  CHECK(fs::exists(tree / (kAll + "/others/x")));
-  CHECK(fs::exists(tree / (kAll + "/deep_c0/a/b")));
+  CHECK_FALSE(exists(gone));
+  CHECK_FALSE(exists(still));
+  CHECK(exists(here + "/x.cache"));
+  CHECK(exists(deep + "/a/b"));
+  for (const std::string& name : others) {
+    INFO(name);
+    CHECK(exists(name + "/x"));
+  }
 }
 
 struct Rig {
@@ -157,8 +187,14 @@ TEST_CASE("What containers use of their parts, under the names of HAMi's monitor
   Rig rig;
   koord::testing::VgpuFile file;
   file.device(0, "GPU-a", 1000, 50);
+  file.device(1, "GPU-made-up", 1000, 50);  // none that the pod was given
   file.process(0, 1, 0, 1, 2, 3, 6, 40);
   file.last_kernel(1);
+  const auto pod = testing::pod("u1", Qos::ls, 2);
+  DeviceTerms terms;
+  terms.gpus = {{.minor = 0, .id = "GPU-a"}};
+  pod->terms.put(std::make_shared<const DeviceTerms>(terms));
+  rig.now = testing::inventory({pod});
   rig.node.tree().write(kAll + "/u1_c0/u1_c0.cache", file.bytes);
   rig.node.tree().write(kAll + "/u1_c1/u1_c1.cache", "lies");
   rig.ask();
@@ -172,7 +208,8 @@ TEST_CASE("What containers use of their parts, under the names of HAMi's monitor
         std::pair("hami_vgpu_memory_buffer_bytes", "3")})
     CHECK(rig.shows(fmt::format("{}{}{}\n", name, labels, value)));
   CHECK(rig.shows("hami_container_last_kernel_elapsed_seconds{"));
-  CHECK(rig.log.contains("u1_c1/u1_c1.cache: HAMi-core's region: 4 bytes are too few"));
+  CHECK_FALSE(rig.shows("GPU-made-up"));
+  CHECK(rig.log.contains("u1_c1: HAMi-core's region: 4 bytes are too few"));
   const std::size_t told = rig.log.count(LogLevel::warn);
   rig.ask();
   CHECK(rig.log.count(LogLevel::warn) == told);  // once

@@ -61,7 +61,7 @@ TEST_CASE("With the vGPU monitor HAMi-core keeps its numbers in a folder of the 
   REQUIRE(verdict.mounts.size() == 3);
   CHECK(verdict.mounts[0] == RuntimeMount{.source = "/usr/local/vgpu/containers/u1_c",
                                           .destination = "/usr/local/vgpu",
-                                          .options = {"rbind"}});
+                                          .options = {"rbind", "nosuid", "nodev"}});
   CHECK(verdict.mounts[1].destination == "/usr/local/vgpu/libvgpu.so");
   CHECK(rig.create(kHami, false).mounts.empty());
   // A folder that cannot be made is none that is mounted; HAMi-core works without.
