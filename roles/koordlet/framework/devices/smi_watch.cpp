@@ -35,7 +35,7 @@ Task<Result<>> SmiWatch::look() {
 
 Task<Result<>> SmiWatch::run() {
   for (;;) {
-    const bool asks = driver_->lacks_library();
+    const bool asks = driver_->lacks_library() && driver_->is_there();
     if (asks) KOORD_CO_CHECK(co_await look());
     KOORD_CO_CHECK(co_await sleep(clock_, asks ? kPeriod : kGlance));
   }

@@ -5,8 +5,11 @@
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 
+#include <filesystem>
+
 #include "framework/devices/nvidia_cards.hpp"
 #include "koord/async/system_clock.hpp"
+#include "koord/async/task_group.hpp"
 #include "support/pci_tree.hpp"
 #include "support/run_task.hpp"
 
@@ -21,7 +24,9 @@ struct Smi final : host::Programs {
     co_return arguments.front().find("mig") != std::string::npos ? std::string("GPU-a, Disabled, 5, 6, 7\n")
                                                                  : std::string();
   }
+  void begin() override { ++looks; }
   bool answers = true;
+  int looks = 0;
 };
 
 TEST_CASE("Without a library nvidia-smi says which cards there are") {
@@ -62,6 +67,19 @@ TEST_CASE("Without a library nvidia-smi says which cards there are") {
   reading = cards.read();
   CHECK_FALSE(reading.complete);  // what is reported stays
   CHECK(reading.problems.at(0).find("nvidia-smi: not in /usr/bin") != std::string::npos);
+
+  // Who follows asks for as long as there is a driver.
+  auto others = std::make_unique<Smi>();
+  Smi& followed = *others;
+  SmiWatch follower(driver, std::move(others), tree.path(), loop.clock, Logger(log, clock));
+  TaskGroup tasks{loop.executor()};
+  tasks.spawn("nvidia-smi", follower.run());
+  for (int i = 0; i < 2; ++i) loop.advance(std::chrono::seconds(10));
+  CHECK(followed.looks == 3);
+  std::filesystem::remove_all(tree / "sys/bus/pci/drivers/nvidia");
+  for (int i = 0; i < 12; ++i) loop.advance(std::chrono::seconds(10));
+  CHECK(followed.looks == 3);
+  test::run_task(loop, tasks.stop(loop.clock, std::chrono::seconds(1)));
 }
 
 }  // namespace
