@@ -54,13 +54,13 @@ void CleanUp::widen_unknown(Inventory& inventory) {
   inventory.own_cpus.stale = false;
 }
 
-Task<Result<>> CleanUp::run(Inventory inventory, bool force) {
+Task<Result<std::size_t>> CleanUp::run(Inventory inventory, bool force) {
   if (parts_.states != nullptr) KOORD_CO_CHECK(co_await ask_kubelet(inventory));
   if (force) widen_unknown(inventory);
   co_return co_await free_all(inventory);
 }
 
-Task<Result<>> CleanUp::free_all(const Inventory& inventory) {
+Task<Result<std::size_t>> CleanUp::free_all(const Inventory& inventory) {
   Result<std::size_t> freed = parts_.qos.cleanup(inventory);
   // What the kernel reclaims for is written off the loop; then what had to wait for it is.
   const MonoTime deadline = parts_.clock.mono() + kCleanupPatience;
@@ -68,10 +68,7 @@ Task<Result<>> CleanUp::free_all(const Inventory& inventory) {
     KOORD_CO_CHECK(co_await sleep(parts_.clock, kCleanupLook));
     if (parts_.writing.pending() == 0) freed = parts_.qos.cleanup(inventory);
   }
-  KOORD_CO_TRY(written, std::move(freed));
-  parts_.log.info("the cleanup is complete: nothing on this host is held back by koord",
-                  kv("files_written", written));
-  co_return Result<>();
+  co_return freed;
 }
 
 }  // namespace koord::koordlet

@@ -27,10 +27,10 @@ class CleanUp {
 
   /// `inventory` is where pods' groups are, as far as that is known before anybody is asked. `force`: sets of
   /// CPUs are widened although nobody said which CPUs are exclusively somebody's; a warning names the groups.
-  /// The error is the executor's; nobody's answer is none.
-  Task<Result<>> run(Inventory inventory, bool force);
+  /// How many files were written. The error is the executor's; nobody's answer is none.
+  Task<Result<std::size_t>> run(Inventory inventory, bool force);
   /// The same for a standalone configuration, whose inventory is whole: nobody is asked.
-  Task<Result<>> free_all(const Inventory& inventory);
+  Task<Result<std::size_t>> free_all(const Inventory& inventory);
 
  private:
   Task<Result<>> ask_kubelet(Inventory& inventory);

@@ -15,14 +15,12 @@
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/system.hpp"
 #include "koord/host/file.hpp"
-#include "lifecycle/clean_up.hpp"
 #include "lifecycle/stand_by.hpp"
 #include "plugins/blkio/terms.hpp"
 #include "setup/alone.hpp"
 #include "setup/gates.hpp"
 #include "setup/prediction.hpp"
 #include "setup/state_dirs.hpp"
-#include "transports/hook_server/registration.hpp"
 
 #include "framework/tick/gpu_use.hpp"
 #include "framework/tick/interference.hpp"
@@ -39,7 +37,6 @@ constexpr nanoseconds kGrace = std::chrono::seconds(5);
 constexpr nanoseconds kShortestInterval = std::chrono::seconds(1);
 constexpr nanoseconds kShortestReport = std::chrono::milliseconds(100);
 constexpr std::int64_t kLongestInterval = 86'400;  // a day, in seconds
-constexpr std::string_view kForce = "force";       // of --cleanup
 // The names of files stay: other versions look for them.
 constexpr std::string_view kJournal = "throttled", kActions = "evicted", kBirths = "births",
                            kTerway = "terway", kNetwork = "network", kGpuFaults = "gpu-faults",
@@ -189,8 +186,7 @@ Result<> Agent::set_up() {
     if (const auto gone = withdraw_terway(); !gone)
       log_.warn("what an agent before this one told Terway stays", kv("error", gone.error()));
   tc_network_ = tc_network::TcNetwork::make(
-      {context_.clock, log_, context_.workers, hub_, context_.metrics, auditor_.get()},
-      {parts_.place.root, parts_.cgroups.version(), boot_file(kNetwork)},
+      {context_.clock, log_, context_.workers, hub_, context_.metrics, auditor_.get()}, network_host(),
       states_ && context_.gates.enabled("TCNetworkQoS"));
   if (!tc_network_ && context_.gates.enabled("TCNetworkQoS"))
     log_.warn("the gate TCNetworkQoS has no effect without Kubernetes: nobody tells pods' addresses");
@@ -475,48 +471,10 @@ Task<Result<>> Agent::run() {
   co_return ended;
 }
 
-/// What --cleanup begins with is where the groups of best-effort work are: of a file, or of the host's
-/// folders.
-Task<Result<>> Agent::clean_up() {
-  CleanUp cleaner({context_.executor, context_.clock, log_, *qos_, *executor_, hub_,
-                   states_ ? &*states_ : nullptr, recorder_ ? &*recorder_ : nullptr});
-  if (const std::string& file = context_.flags.get("standalone-config"); !file.empty()) {
-    KOORD_CO_CHECK(set_up_standalone(file));
-    KOORD_CO_CHECK(co_await cleaner.free_all(*hub_.current()));
-  } else {
-    Inventory inventory;
-    inventory.kubelet_root = parts_.place.kubelet_root;
-    inventory.driver =
-        parts_.cgroups.detect_driver(inventory.kubelet_root).value_or(host::CgroupDriver::systemd);
-    inventory.be_roots = {
-        host::kubepods_folder(inventory.driver, host::KubeQos::besteffort, inventory.kubelet_root)};
-    KOORD_CO_CHECK(withdraw_hook_server());
-    const bool force = context_.flags.get("cleanup") == kForce;
-    KOORD_CO_CHECK(co_await cleaner.run(std::move(inventory), force));
-  }
-  if (lock_) KOORD_CO_CHECK(note_done(locked_, parts_.boot_id));
-  const Result<> shaped =
-      tc_network::withdraw({parts_.place.root, parts_.cgroups.version(), boot_file(kNetwork)}, log_);
-  KOORD_CO_CHECK(withdraw_terway());
-  co_return shaped;
-}
-
 BootFile::Place Agent::terway_mark() const { return terway_qos::mark_at(boot_file(kTerway)); }
 
-Result<> Agent::withdraw_terway() {
-  KOORD_TRY(told, terway_qos::withdraw(terway_qos::folder_of(parts_.place.root), terway_mark()));
-  if (told) log_.info("Terway is told nothing more");
-  return {};
-}
-
-/// With the policy Fail no proxy lets a container start for as long as an agent is registered that has gone.
-Result<> Agent::withdraw_hook_server() {
-  KOORD_TRY(settings, transport_settings(context_.flags, parts_.place));
-  const auto& server = settings.hook_server;
-  const hook_server::RegistrationFile file(server.folder);
-  KOORD_TRY(gone, file.withdraw(server.endpoint, server.socket));
-  if (gone) log_.info("proxies ask this host's agent no more", kv("removed", file.path()));
-  return {};
+tc_network::Host Agent::network_host() const {
+  return {parts_.place.root, parts_.cgroups.version(), boot_file(kNetwork)};
 }
 
 Task<Result<>> Agent::end_for_cleanup() {

@@ -75,9 +75,11 @@ class Agent final : public runtime::Role {
   Task<Result<>> save_checkpoint();
   Result<> withdraw_hook_server();
   BootFile::Place terway_mark() const;
+  tc_network::Host network_host() const;
   Result<> withdraw_terway();
   Task<Result<>> end_for_cleanup();
   Task<Result<>> clean_up();
+  Task<Result<std::size_t>> free_groups();
   Task<Result<>> do_later(std::function<void()> work, std::function<void()> done);
   void restore_checkpoint();
   void fail(std::string_view what, const Error& error);

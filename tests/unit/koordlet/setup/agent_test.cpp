@@ -142,6 +142,26 @@ constexpr std::string_view kPods =
     R"({"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"p","namespace":"d","uid":"u"},)"
     R"("spec":{"nodeName":"n","containers":[]},"status":{"phase":"Running"}}]})";
 
+TEST_CASE("A cleanup whose one part fails sets the others free, says so, and does not call itself complete") {
+  const bool fails = GENERATE(true, false);
+  std::vector<std::string> flags = {"--tsdb-path=", "--cleanup=true"};
+  if (fails) flags.emplace_back("--standalone-config=/nowhere/agent.yaml");
+  Process process(flags);
+  const host::Root root = process.parts().place.root;
+  const std::string told = root.var_lib + "terway/qos/pod.json";
+  for (const std::string& file : {told, root.var_run + "koord/terway"}) {
+    std::filesystem::create_directories(std::filesystem::path(file).parent_path());
+    koord::testing::Tree::write_to(file, "x");
+  }
+  process.server.answer = api_server;
+  process.start(Agent::make(process.context, process.parts()));
+  CHECK(process.run_until([&] { return process.failure || process.left_behind > 0; }));
+  CHECK_FALSE(std::filesystem::exists(told));
+  CHECK(process.captured.contains("Terway is told nothing more"));
+  CHECK(process.failure.has_value() == fails);
+  CHECK(process.captured.contains("the cleanup is complete") == !fails);
+}
+
 TEST_CASE("A kubelet that refuses, or is silent for a minute, is told to its node, which is not ready") {
   struct Row {
     const char* what;
