@@ -30,7 +30,7 @@ bool is_routable(const IpAddress& address);
 using AddressClasses = std::map<IpAddress, std::uint32_t>;
 
 /// The table `inet NAME` of the network namespace in which it was opened. One thread at a time; each call
-/// waits for the kernel, and each but change() of thousands is one transaction. Code::forbidden without
+/// waits for the kernel, and each is one transaction. Code::forbidden without
 /// CAP_NET_ADMIN, reading included; Code::unsupported where the kernel has no nf_tables.
 class AddressMarks {
  public:

@@ -26,6 +26,11 @@ struct NetworkLink {
   friend bool operator==(const NetworkLink&, const NetworkLink&) = default;
 };
 
+struct DefaultLink {
+  NetworkLink link;     // index 0: there is none
+  bool others = false;  // the route goes over other devices, too
+};
+
 /// What is at a device's root. One that the kernel has put there by itself has the handle 0.
 struct RootQdisc {
   int link = 0;
@@ -65,8 +70,8 @@ class TrafficControl {
   ~TrafficControl();
 
   /// Where packets leave that nothing else says of: that of IPv4's default route with the least metric, else
-  /// IPv6's. Index 0: there is none.
-  Result<NetworkLink> default_link();
+  /// IPv6's; of several ways the first one. Code::not_found: its device has gone meanwhile.
+  Result<DefaultLink> default_link();
   Result<std::vector<RootQdisc>> roots();
   /// HTB's alone.
   Result<std::vector<HtbClass>> classes(int link);

@@ -63,25 +63,31 @@ class AddressMarks::Impl {
 
   Result<State> read() {
     State state;
-    const auto tables = list(list_tables(), [&](std::span<const std::byte> payload) {
-      state.exists = state.exists || read_table(payload) == name_;
-    });
+    const auto tables = list(
+        list_tables(), [&] { state.exists = false; },
+        [&](std::span<const std::byte> payload) {
+          state.exists = state.exists || read_table(payload) == name_;
+        });
     // So it answers for a part of netfilter that it does not have.
     if (!tables && tables.error().code() == Code::invalid)
       return Error(Code::unsupported, "the kernel has no nf_tables");
     KOORD_CHECK(tables);
     if (!state.exists) return state;
     std::size_t rules = 0;
-    KOORD_CHECK(list(list_rules(name_), [&](std::span<const std::byte> payload) {
-      if (read_rule(name_, payload)) ++rules;
-    }));
+    KOORD_CHECK(list(
+        list_rules(name_), [&] { rules = 0; },
+        [&](std::span<const std::byte> payload) {
+          if (read_rule(name_, payload)) ++rules;
+        }));
     if (rules != kRules) return state;
     for (const bool v6 : {false, true}) {
-      const auto listed = list(list_marks(name_, v6), [&](std::span<const std::byte> payload) {
-        read_marks(name_, v6, payload, state.classes);
-      });
+      AddressClasses classes;
+      const auto listed = list(
+          list_marks(name_, v6), [&] { classes.clear(); },
+          [&](std::span<const std::byte> payload) { read_marks(name_, v6, payload, classes); });
       if (!listed && listed.error().code() == Code::not_found) return state;
       KOORD_CHECK(listed);
+      state.classes.merge(classes);
     }
     state.whole = true;
     return state;
@@ -123,9 +129,9 @@ class AddressMarks::Impl {
   std::string what(std::string_view doing) const {
     return fmt::format("{} the table inet {} of nf_tables", doing, name_);
   }
-  template <class Take>
-  Result<> list(NetlinkMessage message, const Take& take) {
-    return netlink_.list(message, what("reading"),
+  template <class Begin, class Take>
+  Result<> list(NetlinkMessage message, const Begin& begin, const Take& take) {
+    return netlink_.list(message, what("reading"), begin,
                          [&take](std::uint16_t, std::span<const std::byte> payload) { take(payload); });
   }
   template <class Write>

@@ -17,6 +17,7 @@ namespace {
 
 constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};
 constexpr int kTries = 3;
+constexpr int kSendAlways = 64 << 10, kSendSpare = 4096;
 constexpr std::size_t kPiece = std::size_t{64} << 10;  // the kernel fills 32 KiB of a listing at most
 
 Code code_of(int errnum) {
@@ -70,6 +71,9 @@ Result<Netlink> Netlink::open(int protocol) {
   const int on = 1;
   ::setsockopt(socket.get(), SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof on);
   ::setsockopt(socket.get(), SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof on);
+  // Kernels before 4.20 list more than they are asked for.
+  if (protocol == NETLINK_ROUTE)
+    ::setsockopt(socket.get(), SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof on);
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
   return Netlink(std::move(socket));
 }
@@ -136,6 +140,9 @@ Result<> Netlink::ask_together(std::span<NetlinkMessage> messages, std::string_v
   for (NetlinkMessage& message : messages) add(message.finish(++sequence_));
   const std::uint32_t last = sequence_;
   add(NetlinkMessage(NFNL_MSG_BATCH_END, NLM_F_REQUEST).header(batch).finish(++sequence_));
+  // A transaction is one message: what a socket may send by default holds some thousand addresses.
+  if (const int size = static_cast<int>(all.size()) + kSendSpare; size > kSendSpare + kSendAlways)
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size);
   KOORD_CHECK(send(all, what));
   std::uint32_t left = last - first + 1;
   return receive(what, [&](const Answer& answer) -> Result<bool> {
@@ -165,17 +172,12 @@ Result<bool> Netlink::list_once(NetlinkMessage& message, std::string_view what, 
   return whole;
 }
 
-Result<> Netlink::list(NetlinkMessage& message, std::string_view what, const Take& take) {
-  using Kept = std::pair<std::uint16_t, std::vector<std::byte>>;
+Result<> Netlink::list(NetlinkMessage& message, std::string_view what, const std::function<void()>& begin,
+                       const Take& take) {
   for (int i = 0; i < kTries; ++i) {
-    std::vector<Kept> kept;
-    KOORD_TRY(whole,
-              list_once(message, what, [&kept](std::uint16_t type, std::span<const std::byte> payload) {
-                kept.emplace_back(type, std::vector<std::byte>(payload.begin(), payload.end()));
-              }));
-    if (!whole) continue;
-    for (const auto& [type, payload] : kept) take(type, payload);
-    return {};
+    begin();
+    KOORD_TRY(whole, list_once(message, what, take));
+    if (whole) return {};
   }
   return Error(Code::unavailable, fmt::format("{}: it changed each time while it was listed", what));
 }

@@ -26,11 +26,14 @@ class Netlink {
 
   /// Waits for the kernel's word.
   Result<> ask(NetlinkMessage& message, std::string_view what);
-  /// Messages in one transaction of nf_tables, all or none; begin and end are put around them.
+  /// Messages in one transaction of nf_tables, all or none, of any size; begin and end are put around them.
   Result<> ask_together(std::span<NetlinkMessage> messages, std::string_view what);
   using Take = std::function<void(std::uint16_t type, std::span<const std::byte> payload)>;
-  /// All objects of a kind. What changed meanwhile is asked for again, three times at most.
-  Result<> list(NetlinkMessage& message, std::string_view what, const Take& take);
+  /// All objects of a kind, each as it comes; or the one that is asked for, with an acknowledgement. What
+  /// changed meanwhile is asked for again, three times at most: at `begin`, the first time, too, nothing that
+  /// was taken counts.
+  Result<> list(NetlinkMessage& message, std::string_view what, const std::function<void()>& begin,
+                const Take& take);
 
  private:
   explicit Netlink(Fd socket) : socket_(std::move(socket)) {}

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace koord::host {
 namespace {
@@ -34,6 +35,18 @@ tc_ratespec rate_spec(std::uint64_t rate) {
   return spec;
 }
 
+/// The first one counts.
+void read_ways(std::span<const std::byte> ways, DefaultRoute& route) {
+  rtnexthop way{};
+  while (ways.size() >= sizeof way) {
+    std::memcpy(&way, ways.data(), sizeof way);
+    if (way.rtnh_len < sizeof way) return;
+    if (route.link == 0) route.link = way.rtnh_ifindex;
+    route.others = route.others || way.rtnh_ifindex != route.link;
+    ways = ways.subspan(std::min<std::size_t>(RTNH_ALIGN(way.rtnh_len), ways.size()));
+  }
+}
+
 }  // namespace
 
 NetlinkMessage list_roots() { return NetlinkMessage(RTM_GETQDISC, kList).header(about(0, 0, 0)); }
@@ -46,11 +59,16 @@ NetlinkMessage list_filters(int link, TcHandle parent) {
   return NetlinkMessage(RTM_GETTFILTER, kList).header(about(link, 0, parent));
 }
 
-NetlinkMessage list_links() { return NetlinkMessage(RTM_GETLINK, kList).header(ifinfomsg{}); }
+NetlinkMessage get_link(int link) {
+  ifinfomsg head{};
+  head.ifi_index = link;
+  return NetlinkMessage(RTM_GETLINK, kAsk).header(head);
+}
 
 NetlinkMessage list_routes(unsigned char family) {
   rtmsg head{};
   head.rtm_family = family;
+  head.rtm_table = RT_TABLE_MAIN;
   return NetlinkMessage(RTM_GETROUTE, kList).header(head);
 }
 
@@ -155,8 +173,7 @@ std::optional<DefaultRoute> read_default_route(std::span<const std::byte> payloa
   if (head.rtm_dst_len != 0 || head.rtm_type != RTN_UNICAST || table != RT_TABLE_MAIN) return std::nullopt;
   DefaultRoute route{static_cast<int>(attributes.number(RTA_OIF).value_or(0)),
                      attributes.number(RTA_PRIORITY).value_or(0)};
-  if (route.link == 0)  // over many ways: the first one
-    if (const auto ways = attributes.structure<rtnexthop>(RTA_MULTIPATH)) route.link = ways->rtnh_ifindex;
+  if (route.link == 0) read_ways(attributes.find(RTA_MULTIPATH), route);
   return route.link > 0 ? std::optional(route) : std::nullopt;
 }
 

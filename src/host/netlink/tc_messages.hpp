@@ -13,7 +13,8 @@ namespace koord::host {
 NetlinkMessage list_roots();
 NetlinkMessage list_classes(int link);
 NetlinkMessage list_filters(int link, TcHandle parent);
-NetlinkMessage list_links();
+NetlinkMessage get_link(int link);
+/// Of the main table, as far as the kernel heeds that (4.20).
 NetlinkMessage list_routes(unsigned char family);
 NetlinkMessage add_root(int link, TcHandle handle, std::uint16_t default_minor);
 NetlinkMessage remove_root(int link, TcHandle handle);
@@ -30,6 +31,7 @@ std::optional<NetworkLink> read_link(std::span<const std::byte> payload);
 struct DefaultRoute {
   int link = 0;
   std::uint32_t metric = 0;
+  bool others = false;  // it goes over other devices, too
 };
 std::optional<DefaultRoute> read_default_route(std::span<const std::byte> payload);
 

@@ -47,18 +47,24 @@ class TrafficControl::Impl {
   template <class T, class Read>
   Result<std::vector<T>> list(NetlinkMessage message, std::string_view what, const Read& read) {
     std::vector<T> found;
-    KOORD_CHECK(netlink_.list(message, what, [&](std::uint16_t, std::span<const std::byte> payload) {
-      if (auto one = read(payload)) found.push_back(std::move(*one));
-    }));
+    KOORD_CHECK(netlink_.list(
+        message, what, [&found] { found.clear(); },
+        [&](std::uint16_t, std::span<const std::byte> payload) {
+          if (auto one = read(payload)) found.push_back(std::move(*one));
+        }));
     return found;
   }
   Result<> ask(NetlinkMessage message, const NetworkLink& link, std::string_view what) {
     return netlink_.ask(message, fmt::format("{}: {}", link.name, what));
   }
-  Result<int> default_link(unsigned char family) {
-    KOORD_TRY(routes, list<DefaultRoute>(list_routes(family), "listing routes", &read_default_route));
-    const auto best = std::ranges::min_element(routes, {}, &DefaultRoute::metric);
-    return best == routes.end() ? 0 : best->link;
+  /// Link 0: there is none.
+  Result<DefaultRoute> default_route(unsigned char family) {
+    auto routes = list<DefaultRoute>(list_routes(family), "listing routes", &read_default_route);
+    // So the kernel answers for a table in which nothing has ever been.
+    if (!routes && routes.error().code() == Code::not_found) return DefaultRoute{};
+    KOORD_TRY(all, std::move(routes));
+    const auto best = std::ranges::min_element(all, {}, &DefaultRoute::metric);
+    return best == all.end() ? DefaultRoute{} : *best;
   }
 
  private:
@@ -75,16 +81,18 @@ Result<TrafficControl> TrafficControl::open() {
   return TrafficControl(std::make_unique<Impl>(std::move(netlink)));
 }
 
-Result<NetworkLink> TrafficControl::default_link() {
-  KOORD_TRY(index, impl_->default_link(AF_INET));
-  if (index == 0) {
-    KOORD_TRY(other, impl_->default_link(AF_INET6));
-    index = other;
+Result<DefaultLink> TrafficControl::default_link() {
+  KOORD_TRY(route, impl_->default_route(AF_INET));
+  if (route.link == 0) {
+    KOORD_TRY(other, impl_->default_route(AF_INET6));
+    route = other;
   }
-  if (index == 0) return NetworkLink{};
-  KOORD_TRY(links, impl_->list<NetworkLink>(list_links(), "listing network devices", &read_link));
-  const auto found = std::ranges::find(links, index, &NetworkLink::index);
-  return found == links.end() ? NetworkLink{} : std::move(*found);
+  if (route.link == 0) return DefaultLink{};
+  const std::string what = fmt::format("asking for the default route's device {}", route.link);
+  KOORD_TRY(links, impl_->list<NetworkLink>(get_link(route.link), what, &read_link));
+  const auto found = std::ranges::find(links, route.link, &NetworkLink::index);
+  if (found == links.end()) return Error(Code::not_found, fmt::format("{}: no answer", what));
+  return DefaultLink{std::move(*found), route.others};
 }
 
 Result<std::vector<RootQdisc>> TrafficControl::roots() {

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <string>
 
@@ -82,6 +83,19 @@ TEST_CASE("What is asked of traffic control, byte by byte", "[host][netlink]") {
         "00000000");
 }
 
+TEST_CASE("Of routes and devices no more is asked for than is wanted", "[host][netlink]") {
+  NetlinkMessage link = get_link(5);
+  CHECK((link.flags() & NLM_F_DUMP) == 0);
+  CHECK((link.flags() & NLM_F_ACK) != 0);
+  ifinfomsg device{};
+  std::memcpy(&device, payload_of(link).data(), sizeof device);
+  CHECK(device.ifi_index == 5);
+  rtmsg route{};
+  const auto asked = bytes_of(list_routes(AF_INET));
+  std::memcpy(&route, asked.data(), sizeof route);
+  CHECK(route.rtm_table == RT_TABLE_MAIN);
+}
+
 TEST_CASE("A class is read back as it was set, at rates beyond 4 GB/s, too", "[host][netlink]") {
   for (const std::uint64_t rate : {std::uint64_t{1}, std::uint64_t{1000}, std::uint64_t{125'000'000},
                                    std::uint64_t{UINT32_MAX}, std::uint64_t{50'000'000'000}}) {
@@ -147,14 +161,24 @@ TEST_CASE("The default route is the main table's, to everywhere, and goes somewh
     REQUIRE(route.has_value() == row.is);
     if (route) CHECK((route->link == 3 && route->metric == 100));
   }
-  NetlinkMessage many(RTM_NEWROUTE, 0);
   rtmsg head{};
   head.rtm_table = RT_TABLE_MAIN;
   head.rtm_type = RTN_UNICAST;
-  rtnexthop first{};
-  first.rtnh_ifindex = 9;
-  many.header(head).put_struct(RTA_MULTIPATH, first);
-  CHECK(read_default_route(payload_of(many))->link == 9);
+  rtnexthop ways[] = {{.rtnh_len = sizeof(rtnexthop), .rtnh_flags = 0, .rtnh_hops = 0, .rtnh_ifindex = 9},
+                      {.rtnh_len = sizeof(rtnexthop), .rtnh_flags = 0, .rtnh_hops = 0, .rtnh_ifindex = 9}};
+  const auto over = [&]() {
+    NetlinkMessage many(RTM_NEWROUTE, 0);
+    many.header(head).put_struct(RTA_MULTIPATH, ways);
+    return read_default_route(payload_of(many));
+  };
+  REQUIRE(over().has_value());
+  CHECK((over()->link == 9 && !over()->others));
+  ways[1].rtnh_ifindex = 8;
+  CHECK((over()->link == 9 && over()->others));
+  ways[1].rtnh_len = 60'000;  // the last one, and cut off
+  CHECK((over()->link == 9 && over()->others));
+  ways[0].rtnh_len = 0;
+  CHECK_FALSE(over().has_value());
 }
 
 TEST_CASE("Addresses: what one is, and what no pod has", "[host][netlink]") {
