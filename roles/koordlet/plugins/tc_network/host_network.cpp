@@ -33,8 +33,11 @@ void add(std::string& missing, std::string_view what) {
 
 }  // namespace
 
-HostNetwork::HostNetwork(host::Root root, host::CgroupVersion version)
-    : root_(std::move(root)), version_(version), files_(fmt::format("{}net_cls", root_.cgroup)) {}
+HostNetwork::HostNetwork(host::Root root, host::CgroupVersion version, const Clock* clock)
+    : root_(std::move(root)),
+      version_(version),
+      clock_(clock),
+      files_(fmt::format("{}net_cls", root_.cgroup)) {}
 
 Result<> HostNetwork::open() {
   if (!traffic_) {
@@ -57,15 +60,19 @@ Result<bool> HostNetwork::has_any() {
 Result<Network::Seen> HostNetwork::observe(const Wanted& wanted) {
   KOORD_CHECK(open());
   Seen seen;
-  KOORD_CHECK(look_at_link(seen.observed));
+  KOORD_CHECK(look_at_link(wanted, seen));
   look_at_marks(wanted, seen);
   KOORD_CHECK(look_at_groups(wanted, seen));
   return seen;
 }
 
-Result<> HostNetwork::look_at_link(Observed& observed) {
-  KOORD_TRY(link, traffic_->default_link());
-  observed.link = link;
+Result<> HostNetwork::look_at_link(const Wanted& wanted, Seen& seen) {
+  Observed& observed = seen.observed;
+  KOORD_TRY(way, traffic_->default_link());
+  const host::NetworkLink& link = observed.link = std::move(way.link);
+  if (way.others && wanted.wanted)
+    add(seen.missing,
+        fmt::format("the default route has several devices: only what {} sends is shaped", link.name));
   KOORD_TRY(roots, traffic_->roots());
   bool ours = false;
   for (host::RootQdisc& root : roots) {
@@ -115,17 +122,24 @@ Result<> HostNetwork::look_at_groups(const Wanted& wanted, Seen& seen) {
     observed.groups = std::move(state->groups);
     observed.absent = std::move(state->absent);
   }
-  if (wanted.wanted && !groups_) {
-    auto loaded = host::GroupClasses::load(root_, version_);
-    if (loaded) groups_ = std::move(*loaded);
-    no_groups_ = loaded ? std::string() : loaded.error().message();
-  }
+  if (wanted.wanted && !groups_) load_groups();
   if (!no_groups_.empty() && wanted.wanted)
     add(seen.missing, fmt::format("groups have no classes: {}", no_groups_));
   if (!groups_) return {};
   observed.program = groups_->program_number();
   if (version_ == host::CgroupVersion::v2) see_groups(wanted, observed);
   return {};
+}
+
+/// The kernel checks the whole program each time: not every ten seconds what it refuses.
+void HostNetwork::load_groups() {
+  if (clock_ != nullptr && !pause_.is_over(clock_->mono())) return;
+  auto loaded = host::GroupClasses::load(root_, version_);
+  no_groups_ = loaded ? std::string() : loaded.error().message();
+  if (loaded)
+    groups_ = std::move(*loaded);
+  else if (clock_ != nullptr)
+    pause_.begin(clock_->mono());
 }
 
 void HostNetwork::see_groups(const Wanted& wanted, Observed& observed) {

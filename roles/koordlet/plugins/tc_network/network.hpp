@@ -1,10 +1,12 @@
 // Network: what shaping reads of the host's network and does to it, so that tests can answer for the kernel.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "koord/base/clock.hpp"
 #include "koord/base/result.hpp"
 #include "koord/host/address_marks.hpp"
 #include "koord/host/cgroup_fs.hpp"
@@ -27,10 +29,22 @@ class Network {
   virtual Result<> run(const Step& step) = 0;
 };
 
+/// What failed is tried again ten minutes later.
+class Pause {
+ public:
+  void begin(MonoTime now) { over_ = now + std::chrono::minutes(10); }
+  bool is_over(MonoTime now) const { return !over_ || now >= *over_; }
+
+ private:
+  std::optional<MonoTime> over_;
+};
+
 /// The host's own, as this thread sees it. On one thread at a time.
 class HostNetwork final : public Network {
  public:
-  HostNetwork(host::Root root, host::CgroupVersion version);
+  /// A filter that the kernel refuses is loaded again after a pause by that clock, which outlives it; null:
+  /// at each look.
+  HostNetwork(host::Root root, host::CgroupVersion version, const Clock* clock = nullptr);
   Result<Seen> observe(const Wanted& wanted) override;
   Result<> run(const Step& step) override;
   /// Whether anything of koord's is there, as far as that can be told without rights.
@@ -42,7 +56,8 @@ class HostNetwork final : public Network {
     host::TcHandle of_class = 0;
   };
   Result<> open();
-  Result<> look_at_link(Observed& observed);
+  Result<> look_at_link(const Wanted& wanted, Seen& seen);
+  void load_groups();
   void look_at_marks(const Wanted& wanted, Seen& seen);
   Result<host::AddressMarks::State> read_marks();
   Result<> look_at_groups(const Wanted& wanted, Seen& seen);
@@ -52,6 +67,8 @@ class HostNetwork final : public Network {
 
   host::Root root_;
   host::CgroupVersion version_;
+  const Clock* clock_;
+  Pause pause_;
   std::optional<host::TrafficControl> traffic_;
   std::optional<host::AddressMarks> marks_;
   std::unique_ptr<host::GroupClasses> groups_;

@@ -37,6 +37,11 @@ class Maker {
       : wanted_(wanted), observed_(observed), to_(to) {}
 
   void make() {
+    // A route that is made anew is gone for a moment: what stands meanwhile is what is wanted.
+    if (wanted_.wanted && observed_.link.index == 0 && std::ranges::any_of(observed_.roots, is_ours)) {
+      to_.refused = "there is no default route; what is shaped stays so until there is one";
+      return;
+    }
     const RootQdisc* here = nullptr;
     for (const RootQdisc& root : observed_.roots) {
       if (root.link == observed_.link.index) here = &root;

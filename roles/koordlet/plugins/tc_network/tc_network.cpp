@@ -26,6 +26,11 @@ constexpr metrics::Metric kShaped{
     .type = metrics::Type::gauge,
     .help = "Whether what the host sends is shaped by classes (gate TCNetworkQoS), all as it is wanted."};
 
+/// Pods come and go all day: who is in which class is told to those who ask for more.
+bool moves_somebody(StepKind kind) {
+  return kind == StepKind::put_group || kind == StepKind::forget_group || kind == StepKind::change_marks;
+}
+
 bool is_marked(const BootFile::Place& mark) {
   for (const std::string& older : mark.older)
     if (host::exists(older)) return true;
@@ -39,26 +44,33 @@ const metrics::Table TcNetwork::kMetrics = {&kShaped};
 Round keep(Network& network, const Wanted& wanted, const BootFile::Place& mark) {
   Round round;
   const bool marked = is_marked(mark);
-  if (wanted.wanted && !marked)
-    if (const auto saved = BootFile(kMark, mark).save({}); !saved) {
-      round.wrong = saved.error().message();
-      return round;
-    }
   const auto seen = network.observe(wanted);
   if (!seen) {
-    round.wrong = seen.error().message();
+    // Whose network it is not, or whose kernel has no such thing, has nothing of koord's to take away.
+    const bool nobodys = !wanted.wanted && !marked && seen.error().code() == Code::unsupported;
+    if (!nobodys) round.wrong = seen.error().message();
     return round;
   }
   if (wanted.wanted || marked) round.wrong = seen->missing;
   Steps steps = steps_to(wanted, seen->observed);
+  // Nothing is refused and no step is left where a mark alone has been lost.
+  const bool marks = wanted.wanted && !marked && (!steps.steps.empty() || steps.refused.empty());
   if (!steps.refused.empty()) round.wrong = std::move(steps.refused);
+  if (marks)
+    if (const auto saved = BootFile(kMark, mark).save({}); !saved) {
+      round.wrong = saved.error().message();
+      return round;
+    }
   const bool shapes = wanted.wanted && round.wrong.empty();
   for (const Step& step : steps.steps) {
     const auto made = network.run(step);
     if (made) {
       round.done.push_back(to_string(step));
+      round.reshaped = round.reshaped || !moves_somebody(step.kind);
       continue;
     }
+    // A pod's group that has gone between the look and the step is nobody's any more.
+    if (step.kind == StepKind::put_group && made.error().code() == Code::not_found) continue;
     round.wrong = made.error().message();
     // Without its root a class would be another error, and another one.
     if (step.kind == StepKind::add_root || step.kind == StepKind::remove_root) break;
@@ -89,7 +101,8 @@ Result<> withdraw(const Host& host, Logger& log) {
 std::unique_ptr<TcNetwork> TcNetwork::make(Parts parts, Host host, bool on) {
   if (on)
     return std::make_unique<TcNetwork>(
-        parts, std::make_unique<HostNetwork>(std::move(host.root), host.version), std::move(host.mark));
+        parts, std::make_unique<HostNetwork>(std::move(host.root), host.version, &parts.clock),
+        std::move(host.mark));
   if (const auto gone = withdraw(host, parts.log); !gone)
     parts.log.warn("what the host sends stays shaped as an agent before this one did",
                    kv("error", gone.error()));
@@ -124,9 +137,11 @@ Task<Result<>> TcNetwork::follow() {
   shaped_.set(round.shaped ? 1 : 0);
   if (round.wrong.empty() && !wanted->warnings.empty()) round.wrong = wanted->warnings.front();
   tell(round.wrong);
-  if (!round.done.empty())
-    parts_.log.info("what the host sends is shaped anew", kv("steps", round.done.size()),
-                    kv("last", round.done.back()));
+  const auto shaped_anew = [&](int level) {
+    parts_.log.v(level, "what the host sends is shaped anew", kv("steps", round.done.size()),
+                 kv("last", round.done.back()));
+  };
+  if (!round.done.empty()) shaped_anew(round.reshaped ? 0 : 1);
   for (const std::string& step : round.done)
     if (parts_.auditor != nullptr)
       parts_.auditor->record(kAuditVerbosity, {"node", "", "", "", kAuditReason, step});

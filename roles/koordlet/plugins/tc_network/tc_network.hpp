@@ -23,9 +23,11 @@ struct Round {
   std::vector<std::string> done;  // for the audit
   std::string wrong;              // what is not as it is wanted, and why; empty: nothing
   bool shaped = false;
+  bool reshaped = false;  // more has been done than to move groups and addresses between classes
 };
-/// That an agent of this boot has shaped the network stands in `mark` before anything is there, and goes
-/// after the last of it. On any thread, one at a time.
+/// That an agent of this boot has shaped the network stands in `mark` before the first step is made, and goes
+/// after the last of it; where nothing can be shaped, or it is not the host's network, there is none. On any
+/// thread, one at a time.
 Round keep(Network& network, const Wanted& wanted, const BootFile::Place& mark);
 /// Nothing of koord's is there afterwards. Nothing is asked of the kernel that wants rights where neither the
 /// mark nor a qdisc tells of an agent. Returns whether anything was there.

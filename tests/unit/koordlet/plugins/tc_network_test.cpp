@@ -27,6 +27,7 @@ struct Killed {};
 class FakeNetwork final : public Network {
  public:
   Result<Seen> observe(const Wanted&) override {
+    if (unseen) return *unseen;
     Seen seen;
     seen.missing = missing;
     seen.observed = kernel;
@@ -38,7 +39,7 @@ class FakeNetwork final : public Network {
   Result<> run(const Step& step) override {
     if (die_after && ran == *die_after) throw Killed();
     ++ran;
-    if (refuse && step.kind == *refuse) return Error(Code::io, "refused");
+    if (refuse && step.kind == *refuse) return Error(refusal, "refused");
     auto& roots = kernel.roots;
     auto& classes = kernel.classes;
     switch (step.kind) {
@@ -88,6 +89,8 @@ class FakeNetwork final : public Network {
   std::string missing;
   std::optional<std::size_t> die_after;
   std::optional<StepKind> refuse;
+  Code refusal = Code::io;
+  std::optional<Error> unseen;
   std::size_t ran = 0;
 
  private:
@@ -223,9 +226,65 @@ TEST_CASE("Somebody else's qdisc stays, and nothing is put beside it", "[koordle
   CHECK(keep(network, all, mark).shaped);
   REQUIRE(network.kernel.roots.size() == 1);
   CHECK(network.kernel.roots.front().link == 4);
+  // A route that is made anew is gone for a moment: nobody goes free meanwhile.
   network.kernel.link = {};
-  CHECK(keep(network, all, mark).wrong == "there is no default route, so no device to shape");
+  const std::size_t ran = network.ran;
+  const Round gone = keep(network, all, mark);
+  CHECK(gone.wrong == "there is no default route; what is shaped stays so until there is one");
+  CHECK_FALSE(gone.shaped);
+  CHECK(network.ran == ran);
+  CHECK(network.kernel.roots.size() == 1);
+  network.kernel.link = {4, "eth1"};
+  CHECK(keep(network, all, mark).done.empty());
+  network.kernel.link = {};
+  CHECK(keep(network, {}, mark).wrong.empty());
   CHECK(network.is_bare());
+  CHECK(keep(network, all, mark).wrong == "there is no default route, so no device to shape");
+  CHECK_FALSE(host::exists(mark.path));
+}
+
+TEST_CASE("There is no mark of a network that is not the host's", "[koordlet][network]") {
+  const koord::testing::Tree tree;
+  const BootFile::Place mark{.path = tree / "network", .boot_id = "boot"};
+  const Wanted all = wanted(node_of(kBoth, {{"b", "BE", "10.0.0.2", {}}}));
+  FakeNetwork network;
+  network.unseen = Error(Code::unsupported, "not the host's network");
+  CHECK(keep(network, all, mark).wrong == "not the host's network");
+  CHECK_FALSE(host::exists(mark.path));
+  CHECK(keep(network, {}, mark).wrong.empty());
+  network.unseen = Error(Code::io, "it does not answer");
+  CHECK(keep(network, {}, mark).wrong == "it does not answer");
+  network.unseen.reset();
+  CHECK(keep(network, all, mark).shaped);
+  network.unseen = Error(Code::unsupported, "not the host's network");
+  CHECK(keep(network, {}, mark).wrong == "not the host's network");
+  // A mark that somebody has removed is there again.
+  network.unseen.reset();
+  tree.remove("network");
+  CHECK(keep(network, all, mark).done.empty());
+  CHECK(host::exists(mark.path));
+}
+
+TEST_CASE("A pod's group that goes between look and step is no fault; who moves is told to who asks",
+          "[koordlet][network]") {
+  const koord::testing::Tree tree;
+  const BootFile::Place mark{.path = tree / "network", .boot_id = "boot"};
+  FakeNetwork network;
+  CHECK(keep(network, wanted(node_of(kBoth)), mark).reshaped);
+  const Wanted all = wanted(node_of(kBoth, {{"b", "BE", "10.0.0.2", {}}}));
+  network.refuse = StepKind::put_group;
+  network.refusal = Code::not_found;
+  Round round = keep(network, all, mark);
+  CHECK(round.shaped);
+  CHECK_FALSE(round.reshaped);
+  CHECK(round.done.size() == 1);
+  network.refusal = Code::io;
+  CHECK_FALSE(keep(network, all, mark).shaped);
+  Pause pause;
+  CHECK(pause.is_over(MonoTime{}));
+  pause.begin(MonoTime{});
+  CHECK_FALSE(pause.is_over(MonoTime{} + std::chrono::seconds(599)));
+  CHECK(pause.is_over(MonoTime{} + std::chrono::minutes(10)));
 }
 
 TEST_CASE("What the kernel refuses is told, the rest is done, and tried again", "[koordlet][network]") {
