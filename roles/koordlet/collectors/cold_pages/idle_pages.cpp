@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kMostZones = 4096, kFramesAgain = 300;
 constexpr std::size_t kLargestFolio = 512;  // pages of it that are counted
+constexpr int kDraws = 8;
 constexpr std::uint64_t kMostFrames = std::uint64_t{1} << 40;
 /// Of /proc/kpageflags.
 constexpr std::uint64_t kOnList = 1ULL << 5, kSwapBacked = 1ULL << 14, kHead = 1ULL << 15, kTail = 1ULL << 16;
@@ -99,6 +100,7 @@ Result<> IdlePages::tick(MonoTime now) {
   while (!marked_.empty() && now - marked_.front().at >= kIdle) {
     const Marked due = marked_.front();
     marked_.pop_front();
+    for (std::size_t i = 0; i < due.count; ++i) taken_.erase(due.words.at(i));
     // Who was held up for long has not looked at the time: others' use of a page may be long past by now, and
     // its mark gone with it, never the other way round.
     KOORD_CHECK(look(due));
@@ -110,6 +112,24 @@ Result<> IdlePages::mark(MonoTime now) {
   if (marked_.size() > 2 * kLooks) return {};
   Marked marked{.at = now};
   for (std::size_t i = 0; i < kWordsATick; ++i) {
+    const auto place = draw(marked);
+    if (!place) continue;
+    constexpr std::uint64_t kAll = ~std::uint64_t{0};
+    const ssize_t put =
+        ::pwrite(bitmap_.get(), &kAll, sizeof kAll, static_cast<off_t>(*place * sizeof(std::uint64_t)));
+    if (put < 0 && errno != ENXIO && errno != EINTR) return errno_error(errno, bitmap_path_);
+    marked.words.at(marked.count++) = *place;
+  }
+  taken_.insert(marked.words.begin(), marked.words.begin() + static_cast<std::ptrdiff_t>(marked.count));
+  marked_.push_back(marked);
+  return {};
+}
+
+/// A word that is marked again while it is looked after would make cold what was used before. Nothing: of a
+/// small memory nearly all is marked.
+std::optional<std::uint64_t> IdlePages::draw(const Marked& marked) {
+  const std::span<const std::uint64_t> now(marked.words.data(), marked.count);
+  for (int i = 0; i < kDraws; ++i) {
     std::uint64_t place = random_() % all_words_;
     for (const auto& [first, count] : words_) {
       if (place < count) {
@@ -118,14 +138,9 @@ Result<> IdlePages::mark(MonoTime now) {
       }
       place -= count;
     }
-    constexpr std::uint64_t kAll = ~std::uint64_t{0};
-    const ssize_t put =
-        ::pwrite(bitmap_.get(), &kAll, sizeof kAll, static_cast<off_t>(place * sizeof(std::uint64_t)));
-    if (put < 0 && errno != ENXIO && errno != EINTR) return errno_error(errno, bitmap_path_);
-    marked.words.at(marked.count++) = place;
+    if (!taken_.contains(place) && std::ranges::find(now, place) == now.end()) return place;
   }
-  marked_.push_back(marked);
-  return {};
+  return std::nullopt;
 }
 
 Result<> IdlePages::look(const Marked& marked) {

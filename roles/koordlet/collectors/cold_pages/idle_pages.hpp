@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,10 +25,11 @@ namespace koord::koordlet {
 /// the text does not say has none.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> page_frames(std::string_view zoneinfo);
 
-/// Each tick marks 512 pages somewhere in the memory as idle and looks at those that were marked five minutes
-/// before: a mark is there still on whose page nobody used. What that means for the whole is an estimate; it
-/// costs the same on each machine. Of a large folio the kernel marks the first page, which counts for all.
-/// Not thread-safe. Reclaim is not changed by marks, but another program that tracks the same pages is.
+/// Each tick marks 512 pages somewhere in the memory as idle, none that is marked already, and looks at those
+/// that were marked five minutes before: a mark is there still on whose page nobody used. What that means for
+/// the whole is an estimate; it costs the same on each machine. Of a large folio the kernel marks the first
+/// page, which counts for all. Not thread-safe. Reclaim is not changed by marks, but another program that
+/// tracks the same pages is.
 class IdlePages {
  public:
   static constexpr std::size_t kWordsATick = 8, kPagesAWord = 64;
@@ -58,6 +61,7 @@ class IdlePages {
   IdlePages() = default;
   void find_frames();
   Result<> mark(MonoTime now);
+  std::optional<std::uint64_t> draw(const Marked& marked);
   Result<> look(const Marked& marked);
   Result<> look(std::uint64_t word, Look& look);
   double scale() const;
@@ -70,6 +74,7 @@ class IdlePages {
   std::uint64_t all_words_ = 0;
   std::size_t ticks_ = 0;
   std::deque<Marked> marked_;
+  std::set<std::uint64_t> taken_;  // words of `marked_`
   std::deque<Look> looks_;
   std::uint64_t looked_ = 0, cold_ = 0;             // words, pages of `looks_`
   std::map<std::uint64_t, std::uint64_t> cold_of_;  // by cgroup

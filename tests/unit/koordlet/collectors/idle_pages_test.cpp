@@ -101,6 +101,23 @@ TEST_CASE("What nobody used for five minutes is cold, by cgroup, as a sample tel
   CHECK(pages->cold(11) == 0);
 }
 
+TEST_CASE("What is used within five minutes is not cold, however small the memory is") {
+  koord::testing::Tree tree;
+  Kernel kernel(tree);
+  kernel.flags.assign(kFrames, kOnList);
+  kernel.groups.assign(kFrames, 11);
+  kernel.write();
+  auto pages = IdlePages::open(kernel.root(), 4096, 1);
+  REQUIRE(pages.has_value());
+  MonoTime now{};
+  int ticks = 0;
+  run(*pages, now, 700, [&] {
+    if (++ticks % 150 == 0) kernel.use_all();
+  });
+  CHECK(pages->known());
+  CHECK(pages->cold() == 0);
+}
+
 TEST_CASE("Of a large folio the first page counts for all") {
   koord::testing::Tree tree;
   Kernel kernel(tree);
