@@ -244,7 +244,7 @@ TEST_CASE("Somebody else's qdisc stays, and nothing is put beside it", "[koordle
 }
 
 TEST_CASE("There is no mark of a network that is not the host's", "[koordlet][network]") {
-  const koord::testing::Tree tree;
+  koord::testing::Tree tree;
   const BootFile::Place mark{.path = tree / "network", .boot_id = "boot"};
   const Wanted all = wanted(node_of(kBoth, {{"b", "BE", "10.0.0.2", {}}}));
   FakeNetwork network;
