@@ -143,9 +143,10 @@ constexpr std::string_view kPods =
     R"("spec":{"nodeName":"n","containers":[]},"status":{"phase":"Running"}}]})";
 
 TEST_CASE("A cleanup whose one part fails sets the others free, says so, and does not call itself complete") {
-  const bool fails = GENERATE(true, false);
+  // A file that is not there, or a machine whose CPUs nobody knows.
+  const bool standalone = GENERATE(true, false);
   std::vector<std::string> flags = {"--tsdb-path=", "--cleanup=true"};
-  if (fails) flags.emplace_back("--standalone-config=/nowhere/agent.yaml");
+  if (standalone) flags.emplace_back("--standalone-config=/nowhere/agent.yaml");
   Process process(flags);
   const host::Root root = process.parts().place.root;
   const std::string told = root.var_lib + "terway/qos/pod.json";
@@ -158,8 +159,8 @@ TEST_CASE("A cleanup whose one part fails sets the others free, says so, and doe
   CHECK(process.run_until([&] { return process.failure || process.left_behind > 0; }));
   CHECK_FALSE(std::filesystem::exists(told));
   CHECK(process.captured.contains("Terway is told nothing more"));
-  CHECK(process.failure.has_value() == fails);
-  CHECK(process.captured.contains("the cleanup is complete") == !fails);
+  CHECK(process.failure.has_value());
+  CHECK_FALSE(process.captured.contains("the cleanup is complete"));
 }
 
 TEST_CASE("A kubelet that refuses, or is silent for a minute, is told to its node, which is not ready") {
