@@ -64,9 +64,9 @@ agent &
 until_ 30 '[ "$(cat $cg/$web/cpu.max.burst)" = 100000 ] && [ "$(cut -d" " -f1 $cg/$web/cpu.max)" -gt 100000 ]'
 until_ 10 '[ "$(cat $cg/kubepods/memory.low)" != 0 ]'
 # The answer that is looked at is the one that is kept: the burst soon ends the throttling, and the average sinks again.
-until_ 20 'metrics >/tmp/seen && grep -q "koordlet_pod_psi.*type=\\"cpu\\".*precision=\\"10\\".*[1-9]$" /tmp/seen'
+until_ 20 'metrics >/tmp/seen && grep -q "koordlet_pod_psi.*type=\\"cpu\\".*precision=\\"avg10\\".*[1-9]$" /tmp/seen'
 knobs with
-grep 'koordlet_pod_psi.*type="cpu".*precision="10"' /tmp/seen
+grep 'koordlet_pod_psi.*type="cpu".*precision="avg10"' /tmp/seen
 leak kubepods/besteffort/podleaker/main-leaker 60 50000
 until_ 40 'empty kubepods/besteffort/podleaker/main-leaker'
 kill_agent
