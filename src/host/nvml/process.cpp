@@ -137,7 +137,8 @@ class NvmlProcess::Child {
     const MonoTime until = clock.mono() + limit;
     if (::send(in_.get(), "q", 1, MSG_NOSIGNAL) != 1) return Error(Code::io, "NVML's helper has ended");
     std::string text;
-    while (!text.ends_with("end\n")) {
+    // The last line: what a driver calls a card may end alike.
+    while (text != "end\n" && !text.ends_with("\nend\n")) {
       const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - clock.mono()).count();
       pollfd one{.fd = out_.get(), .events = POLLIN, .revents = 0};
       if (left <= 0 || ::poll(&one, 1, static_cast<int>(std::clamp<long>(left, 1, 60'000))) == 0)
