@@ -58,4 +58,5 @@ verb_lint() {
   return "$status"
 }
 
-generated_headers() { ninja -C build -t targets all | sed -nE 's/^(.*\.(pb\.h|skel\.h)): .*/\1/p'; }
+# Whatever writes them: protoc, bpftool, a script that embeds a program or the page.
+generated_headers() { ninja -C build -t targets all | sed -nE 's/^(.*\.(h|hpp)): CUSTOM_COMMAND$/\1/p'; }
