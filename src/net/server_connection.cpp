@@ -80,6 +80,8 @@ Task<> ServerConnection::run() {
   socket_.non_blocking(true, ignored);
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  if (const std::size_t most = server_.options.send_buffer; most > 0)
+    socket_.set_option(asio::socket_base::send_buffer_size(static_cast<int>(most)), ignored);
   net_.resize(kReadSize);
   deadline(server_.options.first_request_timeout);
   while (!broken_) {
@@ -101,8 +103,12 @@ Task<> ServerConnection::run() {
       keep(0);
       respond(std::move(response));
     }
+    const MonoTime began = server_.clock.mono();
     while (!write_now() && !broken_) {
-      deadline(server_.options.write_timeout);
+      nanoseconds patience = server_.options.write_timeout;
+      if (const nanoseconds most = server_.options.answer_timeout; most > nanoseconds::zero())
+        patience = std::min(patience, began + most - server_.clock.mono());
+      deadline(patience);
       stalled_ = std::min(stalled_, server_.clock.mono());
       co_await socket_.async_wait(asio::socket_base::wait_write, kAwait);
     }
@@ -366,8 +372,10 @@ bool ServerConnection::write_now() { return tls_ ? write_encrypted() : write_pla
 
 bool ServerConnection::write_encrypted() {
   while (true) {
-    while (!output_.empty() && tls_->handshake_done() && tls_->output().size() < kBatch) {
-      const std::string_view piece = output_.front().substr(0, kBatch);
+    const std::size_t kept = server_.options.send_buffer;
+    const std::size_t batch = kept > 0 ? std::min(kept, kBatch) : kBatch;
+    while (!output_.empty() && tls_->handshake_done() && tls_->output().size() < batch) {
+      const std::string_view piece = output_.front().substr(0, batch);
       if (!tls_->send(piece)) return write_failed(asio::error::connection_aborted);
       output_.consume(piece.size());
     }
@@ -449,7 +457,7 @@ void ServerConnection::break_off() {
   socket_.close(ignored);
 }
 
-void ServerConnection::deadline(std::chrono::seconds after) {
+void ServerConnection::deadline(nanoseconds after) {
   deadline_ = server_.clock.mono() + after;
   if (!known_) deadline_ = std::min(deadline_, came_ + server_.options.first_request_timeout);
   if (timer_ == 0 || deadline_ < timer_at_) arm_timer();

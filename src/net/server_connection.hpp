@@ -89,7 +89,7 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection>, 
   bool keep_alive() const override { return keep_alive_; }
   void spawn(Task<> task) override;
 
-  void deadline(std::chrono::seconds after);
+  void deadline(nanoseconds after);
   void no_deadline() { deadline_ = MonoTime::max(); }
   void arm_timer();
 

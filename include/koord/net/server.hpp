@@ -31,6 +31,12 @@ struct ServerOptions {
   std::chrono::seconds request_timeout{30};        // from a request's first byte to its last
   std::chrono::seconds idle_timeout{180};          // between two requests
   std::chrono::seconds write_timeout{60};          // a peer that reads nothing for so long is dropped
+  /// A peer that has not taken an answer, or a piece of a stream, in that time is dropped, however it
+  /// trickles; 0: it may take as long as it reads some.
+  std::chrono::seconds answer_timeout{0};
+  /// Bytes that are kept for a peer that does not read, of the kernel and of TLS each; 0: as many as the
+  /// kernel thinks fit, which are MiB.
+  std::size_t send_buffer = 0;
   /// Bytes a second of a body below which its peer owes time; one that owes, or does not read its answer,
   /// loses its place to a newcomer when the server is full.
   std::size_t min_body_rate = std::size_t{256} * 1024;

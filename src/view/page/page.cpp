@@ -95,6 +95,8 @@ net::ServerOptions server_options(const Logger& log) {
   options.max_body_bytes = kMostPasted;
   options.body_budget = 8 * kMostPasted;
   options.write_timeout = std::chrono::seconds{10};
+  options.answer_timeout = std::chrono::seconds{30};
+  options.send_buffer = std::size_t{64} << 10;  // for each of kStreams who may not read
   options.max_connections = 4 * Feed::kStreams;
   options.log = log;
   return options;

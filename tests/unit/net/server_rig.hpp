@@ -64,8 +64,9 @@ struct Bench {
   std::uint16_t port = 0;
   asio::io_context client_context;
 
-  explicit Bench(std::size_t seats = 3)
-      : server(loop.executor(), loop.clock, options(seats),
+  explicit Bench(std::size_t seats = 3) : Bench(options(seats)) {}
+  explicit Bench(ServerOptions options)
+      : server(loop.executor(), loop.clock, std::move(options),
                {.handle = [this](Request r) { return slow(std::move(r)); },
                 .fast = [this](Request& r) { return fast(r); },
                 .admit = [this](const Request& r) { return admit(r); }}) {

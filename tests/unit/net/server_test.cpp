@@ -203,6 +203,55 @@ TEST_CASE("a peer that reads nothing is dropped") {
   CHECK(bench.feed.alive == 0);
 }
 
+TEST_CASE("a peer that trickles a piece of a stream has it for so long as an answer may take") {
+  ServerOptions options = Bench::options(3);
+  options.write_timeout = std::chrono::seconds{10};
+  options.answer_timeout = std::chrono::seconds{30};
+  Bench bench(std::move(options));
+  auto socket = bench.connect();
+  bench.send(socket, "GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
+  bench.loop.advance(std::chrono::seconds{100});  // nothing waits for it: it is late with nothing
+  bench.feed.push(std::string(64 << 20, 'z'));
+  bench.turn();
+  std::string buffer(1 << 20, ' ');
+  for (int i = 0; i < 4; ++i) {
+    CAPTURE(i);
+    CHECK(bench.server.connections() == 1);
+    boost::system::error_code ec;
+    for (int part = 0; part < 8 && !ec; ++part) socket.read_some(asio::buffer(buffer), ec);
+    bench.turn();
+    bench.loop.advance(std::chrono::seconds{8});
+    bench.turn();
+  }
+  CHECK(bench.server.connections() == 0);
+  CHECK(bench.feed.alive == 0);
+}
+
+TEST_CASE("the kernel keeps no more for a peer that does not read than the server says") {
+  const auto kept = [](std::size_t most) {
+    ServerOptions options = Bench::options(3);
+    options.send_buffer = most;
+    Bench bench(std::move(options));
+    tcp::socket socket(bench.client_context);
+    socket.open(tcp::v4());
+    socket.set_option(asio::socket_base::receive_buffer_size(4096));  // what the peer's own kernel keeps
+    socket.connect({asio::ip::address_v4::loopback(), bench.port});
+    socket.non_blocking(true);
+    bench.turn();
+    bench.send(socket, "GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
+    std::size_t taken = 0;
+    for (std::size_t before = SIZE_MAX; before != taken && taken < 1000;) {
+      before = taken;
+      bench.feed.push(std::string(16 << 10, 'z'));
+      bench.turn();
+      taken += bench.feed.ready.empty() ? 1 : 0;  // nobody asks for a piece while the one before waits
+    }
+    return taken * (16 << 10);
+  };
+  CHECK(kept(32 << 10) <= 160 << 10);
+  CHECK(kept(0) > 256 << 10);  // else the line above says nothing
+}
+
 TEST_CASE("an answer is UTF-8, whatever the path was") {
   Bench bench;
   auto socket = bench.connect();
