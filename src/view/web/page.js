@@ -6,10 +6,28 @@ import { groupsView, waitingView } from "./groups.js";
 import { explainView, whatIfView } from "./answer.js";
 
 const main = document.getElementById("main"), link = document.getElementById("link"), totals = document.getElementById("totals"), alarm = document.getElementById("problem");
-const byName = new Map();
-let order = null, view = null, frames = 0;
+const rows = [], places = new Map();  // by name; where each is
+let view = null, frames = 0;
 
-const store = { rows() { return (order ??= [...byName.values()].sort((a, b) => (a[NAME] < b[NAME] ? -1 : a[NAME] > b[NAME] ? 1 : 0))); } };
+// Rows that are there stay where they are: only nodes that come or go move others.
+function take(frame) {
+  const came = [], gone = new Set(frame.gone);
+  if (frame.whole) {
+    const there = new Set(frame.rows.map((row) => row[NAME]));
+    for (const row of rows) if (!there.has(row[NAME])) gone.add(row[NAME]);
+  }
+  for (const row of frame.rows) {
+    gone.delete(row[NAME]);
+    if (places.has(row[NAME])) rows[places.get(row[NAME])] = row;
+    else came.push(row);
+  }
+  if (came.length === 0 && gone.size === 0) return;
+  const all = rows.filter((row) => !gone.has(row[NAME])).concat(came);
+  if (came.length > 0) all.sort((a, b) => (a[NAME] < b[NAME] ? -1 : a[NAME] > b[NAME] ? 1 : 0));
+  rows.length = 0;
+  places.clear();
+  for (const row of all) places.set(row[NAME], rows.push(row) - 1);
+}
 
 function problem(text) {
   alarm.textContent = text;
@@ -27,10 +45,7 @@ function sums(frame) {
 const stream = new EventSource("data/stream");
 stream.addEventListener("cluster", (event) => {
   const frame = JSON.parse(event.data);
-  if (frame.whole) byName.clear();
-  for (const row of frame.rows) byName.set(row[NAME], row);
-  for (const name of frame.gone) byName.delete(name);
-  order = null;
+  take(frame);
   link.textContent = `live, ${frame.time}`;
   sums(frame);
   if (view && frames++ % (view.every ?? 1) === 0) view.frame();
@@ -47,7 +62,7 @@ function show() {
   else if (kind === "waiting") view = waitingView(problem);
   else if (kind === "explain") view = explainView(words[0] ?? "", words[1] ?? "", problem);
   else if (kind === "what-if") view = whatIfView(problem);
-  else view = clusterView(store);
+  else view = clusterView(rows);
   main.replaceChildren(view.element);
   for (const each of document.querySelectorAll("nav a")) {
     if (each.hash === `#/${kind}`) each.setAttribute("aria-current", "page");

@@ -30,6 +30,17 @@ NODES, STREAMS = 24, 64
 TRACE = os.path.join(TREE, "tests", "golden", "alibaba2018", "machine_usage.csv")
 CLASSES = os.path.join(TREE, "packaging", "manifests", "10-priority-classes.yaml")
 SERVICES = os.path.join(TREE, "packaging", "demo", "services.yaml")
+# Of the heat map's squares, that many: they are painted in slices, and only those that change.
+CELLS = """(() => {
+  const canvas = document.querySelector('canvas.heat'), copy = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  [copy.canvas.width, copy.canvas.height] = [canvas.width, canvas.height];
+  copy.drawImage(canvas, 0, 0);
+  const data = copy.getImageData(0, 0, canvas.width, canvas.height).data, painted = (i) => data[4 * i + 3] > 0;
+  let side = 0, all = 0;
+  while (side < canvas.width && painted(2 * canvas.width + side)) ++side;
+  for (let i = 0; i < data.length / 4; ++i) all += painted(i);
+  return all / (side * side);
+})()"""
 HOSTILE = "</td><img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
 
 
@@ -116,7 +127,9 @@ class PageTest(unittest.TestCase):
             time.sleep(25)  # a history to look at
         for way in ("lent", "pressure", "used"):
             self.browser.click(f"input[value={way}]")
+            self.browser.wait("every node's cell", f"{CELLS} === {NODES}")
         self.keep("cluster")
+        self.browser.wait("every node's cell at another width", f"{CELLS} === {NODES}")
         # By keyboard: the second node of the first row is opened.
         self.browser.evaluate("document.querySelector('canvas.heat').focus()")
         self.browser.key("ArrowRight")
