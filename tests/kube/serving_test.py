@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """The manager's webhooks on a real API server of the test's own, which really asks: a definition and a right that go away while
-it runs, configurations that are replaced, pods that slipped past, and its end."""
+it runs, configurations that are replaced, pods that slipped past, and its end. And who may look at its page."""
+import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 import schedulers
 from own_cluster import CLUSTER, own_cluster
@@ -25,6 +29,8 @@ ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/koord-manager-role"
 SECRET = f"/api/v1/namespaces/{NS}/secrets/koordinator-webhook-certs"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/users/events"
 REPLACED = 5
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+VIEWERS = "koord-viewers"
 
 
 class Serving(unittest.TestCase):
@@ -195,6 +201,50 @@ class Serving(unittest.TestCase):
             self.assertEqual(self.create(), "")
         self.assertEqual(manager.child.wait(15), 0)
         self.assertGreater(time.monotonic() - began, 5)  # the default
+
+    def account_of(self, namespace):
+        """The token of an account of that namespace, which is made."""
+        self.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+        self.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "kim"}})
+        return self.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts/kim/token", {"spec": {}})["status"]["token"]
+
+    def test_who_may_look_at_the_page(self):
+        """The manager's rights are those of manifests-gates/ui.yaml, a viewer's those of docs/rights-and-ports.md."""
+        self.installed.kubectl.run("apply", "-f", os.path.join(schedulers.HERE, "..", "..", "packaging", "manifests-gates", "ui.yaml"))
+        self.request("POST", f"{RBAC}/clusterroles", {"metadata": {"name": "koord-ui-viewer"}, "rules": [{"nonResourceURLs": ["/ui"], "verbs": ["get"]}]})
+        self.request("POST", f"{RBAC}/clusterrolebindings", {
+            "metadata": {"name": "koord-ui-viewers"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "koord-ui-viewer"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": f"system:serviceaccounts:{VIEWERS}"}]})
+        viewer, stranger, port = self.account_of(VIEWERS), self.account_of("strangers"), free_port()
+        manager = manager_test.Manager(self.installed.account("koord-manager"), self.folder, f"--ui=0.0.0.0:{port}", "--enable-leader-election=false")
+        self.addCleanup(lambda: manager.child.poll() is None and manager.kill())
+        anybody = ssl.create_default_context()
+        anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+
+        def asked(path, token=None, body=None):
+            """(status, text)"""
+            headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **({"Content-Type": "application/yaml"} if body else {})}
+            try:
+                with urllib.request.urlopen(urllib.request.Request(f"https://127.0.0.1:{port}/ui/{path}", body, headers), context=anybody, timeout=60) as answer:
+                    return answer.status, answer.read()
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, error.read()
+            except OSError:
+                return 0, b""
+
+        wait_for("the page", lambda: asked("", viewer)[0] == 200)
+        for path, body in (("", None), ("data/groups", None), ("data/stream", None), ("data/node?name=n", None), ("data/what-if", b"kind: Pod")):
+            for token, status in ((None, 401), ("nonsense", 401), (stranger, 403)):
+                self.assertEqual(asked(path, token, body)[0], status, f"{path} with {token and token[:8]}")
+        # Nothing is missing that the manager may not read.
+        wait_for("all kinds", lambda: json.loads(asked("data/groups", viewer)[1])["unread"] == {})
+        status, told = asked("data/what-if", viewer, b"kind: Pod\nspec: {containers: [{name: m, image: i}]}")
+        self.assertEqual(status, 200, told)
+        self.assertNotIn(b"may not list", told)
+        self.request("DELETE", f"{RBAC}/clusterrolebindings/koord-ui-viewers")
+        wait_for("who may no longer is refused", lambda: asked("", viewer)[0] == 403, 60)
+        self.assertEqual(manager.terminate(), 0, manager.output()[-2000:])
 
 
 if __name__ == "__main__":
