@@ -276,6 +276,10 @@ class Ground:
             self.start("manager", [self.webhook, metrics, health, self.page], kubeconfig, f"--ui={self.page.number}", f"--metrics-addr=127.0.0.1:{metrics.number}",
                        f"--health-probe-addr=127.0.0.1:{health.number}", f"--webhook-port={self.webhook.number}",
                        WEBHOOK_HOST="127.0.0.1", WEBHOOK_CERT_DIR=os.path.join(self.folder.name, "certificates"))
+            # The page again, as others reach it: over TLS, for who shows a token.
+            self.page_tls = Port("manager-page-tls", free_port(), stranger, self.api.token, "/ui/")
+            self.start("manager", [self.page_tls], kubeconfig, f"--ui=0.0.0.0:{self.page_tls.number}", "--metrics-addr=0", "--health-probe-addr=0",
+                       "--webhook-port=0", "--enable-leader-election=false", "--controllers=none", name="manager-page-tls")
             ports = Port("descheduler-secure", free_port(), stranger), Port("descheduler-plain", free_port())
             self.start("descheduler", ports, kubeconfig, "--leader-elect=false", f"--secure-port={ports[0].number}", "--bind-address=127.0.0.1",
                        f"--port={ports[1].number}", "--address=127.0.0.1")

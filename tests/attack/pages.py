@@ -1,9 +1,10 @@
-"""The page's port: names that are not its own, other sites, what no reader sends, readers that read slowly or not at all, and pods
-that are pasted in by many at once."""
+"""The page's port, on loopback and as others reach it, over TLS with a token: names that are not its own, other sites, what no reader
+sends, tokens that are none, readers that read slowly or not at all, and pods that are pasted in by many at once."""
+import concurrent.futures
 import threading
 import time
 
-from ground import CEILING, expect, rss_mib
+from ground import CEILING, expect, parse_answer, read_all, rss_mib
 
 STREAMS, KEPT_MIB = 64, 96
 SECRETS = ("/ui/../metrics", "/ui/%2e%2e/%2e%2e/etc/passwd", "/ui//data/groups", "/ui/data/", "/ui/data/../data/groups", "/ui/data/stream/x",
@@ -15,9 +16,24 @@ PODS = (b"", b"{", b"[" * 200_000, b"a: &a [x, x]\nb: &b [*a, *a, *a, *a]\nc: [*
         b"kind: Pod\nspec: {nodeSelector: {" + b", ".join(b"k%d: v" % i for i in range(8000)) + b"}}")
 
 
-def page_names(ground, _short):
-    port = ground.page
-    for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "10.1.2.3", "", "[::1", "a" * 10_000, "\x00"):
+TOKENS = ("", "Bearer", "Bearer ", "Bearer x", "Bearer " + "x" * 20_000, "Bearer x y", "Basic", "Basic !", "Basic eDp4", "Basic " + "eDp4" * 4000,
+          "Negotiate x", "Bearer \x00", "Bearer {token}x", "bearer{token}", "Basic {token}")
+
+
+def both(attack):
+    """The attack on both forms at once: (port, short)."""
+    def attacks(ground, short):
+        with concurrent.futures.ThreadPoolExecutor(2) as crew:
+            list(crew.map(lambda port: attack(port, short), (ground.page, ground.page_tls)))
+    attacks.__name__ = attack.__name__
+    return attacks
+
+
+@both
+def page_names(port, _short):
+    # Where others reach it a numeric address may be its own.
+    foreign = () if port.token else ("10.1.2.3",)
+    for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", "", "[::1", "a" * 10_000, "\x00", *foreign):
         status, body = port.request("GET", "/ui/data/groups", Host=host)
         expect(status in (400, 421, 431), f"Host {host[:40]!r}: {status}")
         expect(b"quotas" not in body, f"Host {host[:40]!r} was told of the cluster")
@@ -32,9 +48,28 @@ def page_names(ground, _short):
         expect(status in (400, 404, 414, 431), f"{path[:60]}: {status} {body[:80]!r}")
 
 
-def page_readers(ground, short):
+def page_tokens(ground, _short):
+    """Who shows no token that is one is told nothing, and one more that is none changes nothing for who has one."""
+    port = ground.page_tls
+    for path in ("/ui/", "/ui/page.js", "/ui/data/groups", "/ui/data/stream", "/ui/data/what-if", "/ui/nothing"):
+        first = f"POST {path} HTTP/1.1\r\nContent-Type: application/yaml\r\nContent-Length: 0" if path.endswith("what-if") else f"GET {path} HTTP/1.1"
+        for shown in TOKENS:
+            line = f"Authorization: {shown.replace('{token}', port.token)}\r\n" if shown else ""
+            with port.connect() as connection:
+                connection.sendall(f"{first}\r\nHost: 127.0.0.1:{port.number}\r\nConnection: close\r\n{line}\r\n".encode())
+                status, body = parse_answer(read_all(connection))
+            expect(status in (400, 401, 431), f"{path} with {shown[:20]!r}: {status}")
+            expect(len(body) < 500 and b"quotas" not in body, f"{path} with {shown[:20]!r} was told {body[:80]!r}")
+    with port.connect(tls=False) as connection:  # plain HTTP is not spoken there
+        connection.sendall(b"GET /ui/ HTTP/1.1\r\n" + port.headers() + b"\r\n")
+        expect(b"HTTP/1.1 200" not in read_all(connection), "the page is told without TLS")
+    expect(port.request("GET", "/ui/data/groups")[0] == 200, "who has a token is not answered")
+
+
+@both
+def page_readers(port, short):
     """As many streams as there may be, of which nobody reads; one more is told no, and they are gone after a while."""
-    port, readers = ground.page, []
+    readers = []
     before = rss_mib(port.pid)
     head = b"GET /ui/data/stream HTTP/1.1\r\n" + port.headers() + b"\r\n"
     try:
@@ -65,8 +100,8 @@ def page_readers(ground, short):
         time.sleep(0.2)
 
 
-def page_pods(ground, short):
-    port = ground.page
+@both
+def page_pods(port, short):
     for pod in PODS:
         status, body = port.request("POST", "/ui/data/what-if", pod, Content_Type="application/yaml")
         expect(status in (200, 400, 413, 429), f"{pod[:40]!r}: {status} {body[:100]!r}")
@@ -87,4 +122,4 @@ def page_pods(ground, short):
     expect(200 in said, "none of those who paste pods in was answered")
 
 
-ATTACKS = [page_names, page_readers, page_pods]
+ATTACKS = [page_names, page_tokens, page_readers, page_pods]
