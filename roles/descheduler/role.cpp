@@ -137,9 +137,12 @@ class Descheduler final : public runtime::LeadingRole {
   }
 
   std::unique_ptr<NodeFit> node_fit(const Snapshot& snapshot) {
-    if (scheduler_) return std::make_unique<SchedulerNodeFit>(*scheduler_, snapshot);
+    if (scheduler_ && scheduler_->whole()) return std::make_unique<SchedulerNodeFit>(*scheduler_, snapshot);
     return std::make_unique<BasicNodeFit>(snapshot);
   }
+
+  /// Says what this account may not list, where that is something else than before.
+  void tell_refused();
 
   void start() override {}
   Task<Result<>> lead() override;
@@ -159,8 +162,26 @@ class Descheduler final : public runtime::LeadingRole {
   std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
   std::map<std::string, std::shared_ptr<void>, std::less<>> shared_;
   std::function<void(const PassReport&)> rehearsed_;
+  std::vector<std::string> refused_;
   Passes passes_;  // its plugins use all of the above
 };
+
+void Descheduler::tell_refused() {
+  std::vector<std::string> refused = cluster_.refused();
+  if (refused == refused_) return;
+  refused_ = std::move(refused);
+  std::vector<std::string> notes = scheduler_ ? scheduler_->notes() : std::vector<std::string>();
+  if (refused_.empty()) {
+    log().info("this account may list all now that passes look at");
+  } else {
+    notes.push_back(fmt::format(
+        "this account may not list {}{}; \"koord manifests roles\" has its rights", fmt::join(refused_, ", "),
+        scheduler_ && !scheduler_->whole() ? ": where pods fit is asked as with --node-fit=basic"
+                                           : ", which is done without"));
+    log().warn("done without", kv("note", notes.back()));
+  }
+  passes_.set_notes(std::move(notes));
+}
 
 Task<Result<>> Descheduler::lead() {
   KOORD_CO_CHECK(co_await cluster_.wait_synced());
@@ -172,6 +193,7 @@ Task<Result<>> Descheduler::lead() {
                kv("error", caught_up.error()));
     KOORD_CO_CHECK(co_await sleep(context().clock, kAgain));
   }
+  tell_refused();
   if (scheduler_) co_await scheduler_->catch_up_in_parts();
   for (const std::unique_ptr<Profile>& profile : passes_.profiles()) {
     for (Evictor* evictor : profile->evictors()) evictor->start(tasks());
@@ -215,6 +237,7 @@ Task<> Descheduler::make_pass() {
     passes_.skip(std::move(stale));
     co_return;
   }
+  tell_refused();
   if (scheduler_) {
     co_await scheduler_->catch_up_in_parts();
     scheduler_->catch_up();

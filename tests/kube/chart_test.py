@@ -2,7 +2,6 @@
 """packaging/chart by the real helm, on a real API server of the test's own that enforces RBAC and keeps an audit log: every value
 counts, every object that comes of it is taken; the pods' command lines are run as their accounts, and are refused nothing; what is
 taken away leaves what users made, and nothing else."""
-import atexit
 import concurrent.futures
 import contextlib
 import glob
@@ -21,7 +20,7 @@ import unittest
 import chart_values
 import schedulers
 import uninstall_test
-from own_cluster import own_cluster
+from charts import HOOKS, NODE, NS, ORIGINAL, PROFILES, SLO, ChartWorld
 from schedulers import wait_for
 
 sys.path.insert(0, os.path.join(schedulers.HERE, "..", "support"))
@@ -30,14 +29,7 @@ import helm  # noqa: E402
 import kube_api  # noqa: E402
 from sandbox import KOORD, KUBECTL, free_port  # noqa: E402
 
-NS, NODE = "koordinator-system", "chart-node"
-SLO = "/apis/slo.koordinator.sh/v1alpha1"
-PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
-HOOKS = "/apis/admissionregistration.k8s.io/v1"
 GATES = os.path.join(helm.CHART, "files", "gates")
-AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
-# A folder with Koordinator's own chart, to change its release into this one.
-ORIGINAL = os.environ.get("KOORDINATOR_CHART")
 # Which value switches on what needs rights.
 SWITCH = {"koordlet": "koordlet.features", "koord-manager": "featureGates", "koord-scheduler": "scheduler.featureGates",
           "koord-descheduler": "descheduler.featureGates"}
@@ -113,16 +105,10 @@ class PlayedPod:
         return code
 
 
-class Chart(unittest.TestCase):
+class Chart(ChartWorld, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        told = tempfile.TemporaryDirectory(prefix="koord-audit.")
-        atexit.register(told.cleanup)  # after the cluster that writes there has ended
-        cls.audit, policy = (os.path.join(told.name, name) for name in ("audit.log", "policy.json"))
-        with open(policy, "w", encoding="utf-8") as file:
-            json.dump(AUDIT, file)
-        cls.folder, _, cls.kubeconfig = own_cluster("chart", f"--audit-policy-file={policy} --audit-log-path={cls.audit}", uninstall_test.CONTROLLERS)
-        cls.api, cls.helm = kube_api.Api(cls.kubeconfig), helm.Helm(cls.kubeconfig, cls.folder)
+        super().setUpClass()
         for kind in ("PodMonitor", "ServiceMonitor"):
             cls.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", cls.monitors(kind))
         for name in ("values", "elsewhere", "theirs"):
@@ -136,20 +122,6 @@ class Chart(unittest.TestCase):
             "group": "monitoring.coreos.com", "scope": "Namespaced", "names": {"kind": kind, "plural": f"{kind.lower()}s"},
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {
                 "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
-
-    @classmethod
-    def request(cls, method, path, body=None, api=None):
-        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        return (api or cls.api).connect().request(method, path, body, kind)
-
-    @classmethod
-    def refusal(cls, method, path, body=None):
-        """The status of the refusal; 0 where there is none."""
-        try:
-            cls.request(method, path, body)
-        except kube_api.ApiError as error:
-            return error.status
-        return 0
 
     def objects(self):
         return uninstall_test.Uninstall.objects(self)
@@ -251,17 +223,6 @@ class Chart(unittest.TestCase):
 
     # -- what runs
 
-    def account(self, name, ns=NS, pod=None):
-        """A kubeconfig with a token of that account; bound to a pod, as that in a pod is."""
-        spec = {"boundObjectRef": {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}} if pod else {}
-        token = self.request("POST", f"/api/v1/namespaces/{ns}/serviceaccounts/{name}/token", {"spec": spec})["status"]["token"]
-        path = os.path.join(self.folder, f"{name}.kubeconfig")
-        with open(self.kubeconfig, encoding="utf-8") as file:
-            text = file.read().replace(f"token: {self.api.token}", f"token: {token}")
-        with open(path, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            file.write(text)
-        return path
-
     def play(self, kind, name, *flags, **more):
         pod = PlayedPod(self, f"/apis/apps/v1/namespaces/{NS}/{kind}/{name}", name, *flags, **more)
         self.addCleanup(lambda: pod.child.poll() is None and pod.child.kill())
@@ -290,20 +251,6 @@ class Chart(unittest.TestCase):
         empty = os.path.join(self.folder, "host")
         os.makedirs(os.path.join(empty, "sys"))
         return self.play("daemonsets", "koord-device-daemon", f"--host-root={empty}", f"--sys-root-dir={empty}/sys/", f"--prints-output-file={empty}/ic-device")
-
-    def refused(self):
-        """(account, verb, resource) of everything that was forbidden to an account of the chart's."""
-        found = set()
-        with open(self.audit, encoding="utf-8") as file:
-            for event in map(json.loads, file):
-                user = event["user"]["username"]
-                if user.startswith(f"system:serviceaccount:{NS}:koord") and event.get("responseStatus", {}).get("code") == 403:
-                    found.add((user.rsplit(":", 1)[1], event["verb"], event.get("objectRef", {}).get("resource", event["requestURI"])))
-        return found
-
-    def entries(self):
-        return [entry for kind in ("mutating", "validating") for entry in self.request(
-            "GET", f"{HOOKS}/{kind}webhookconfigurations/koordinator-{kind}-webhook-configuration").get("webhooks", [])]
 
     def upgrade(self, **values):
         self.helm.run("upgrade", helm.RELEASE, helm.CHART, "--reuse-values", *self.helm.sets({path.replace("__", "."): value for path, value in values.items()}))

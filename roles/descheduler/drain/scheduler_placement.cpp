@@ -37,6 +37,7 @@ std::ptrdiff_t best_of(scheduling::ClassState& state, const scheduling::NodeTabl
 
 std::vector<Symbol> SchedulerPlacement::place(std::span<const PodPtr> pods,
                                               std::span<const Elsewhere> nodes) {
+  if (!model_.whole()) return BasicPlacement().place(pods, nodes);
   std::vector<const Elsewhere*> order;
   for (const Elsewhere& node : nodes)
     if (node.view.ready) order.push_back(&node);

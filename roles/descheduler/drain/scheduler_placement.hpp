@@ -16,6 +16,7 @@ class SchedulerPlacement final : public Placement {
  public:
   explicit SchedulerPlacement(SchedulerModel& model) : model_(model) {}
 
+  /// As BasicPlacement does it where the model is not whole.
   std::vector<Symbol> place(std::span<const PodPtr> pods, std::span<const Elsewhere> nodes) override;
 
  private:

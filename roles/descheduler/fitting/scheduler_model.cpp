@@ -105,6 +105,8 @@ void SchedulerModel::follow(kube::InformerSet& informers, kube::Client& client) 
   for (kube::AnyInformer& informer : followed_) informer.deliver_to(changes_);
 }
 
+bool SchedulerModel::whole() const { return std::ranges::all_of(followed_, &kube::AnyInformer::synced); }
+
 scheduling::Engine& SchedulerModel::engine() {
   out_.reset();
   return *engine_;

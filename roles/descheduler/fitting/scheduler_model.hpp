@@ -45,6 +45,8 @@ class SchedulerModel {
   void follow(kube::InformerSet& informers, kube::Client& client);
   /// What it follows, for who waits until all is known.
   const std::vector<kube::AnyInformer>& followed() const { return followed_; }
+  /// Whether all of that is known: else what it says of pods is not what the scheduler would.
+  bool whole() const;
   /// Takes in all that has been delivered, unless somebody holds what is known; the task in parts, between
   /// which others have their turn.
   Task<> catch_up_in_parts();

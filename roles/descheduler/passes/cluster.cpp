@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "koord/api/types/core_v1/namespace.hpp"
 #include "koord/api/types/core_v1/node.hpp"
@@ -12,6 +13,7 @@
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
 #include "koord/api/types/scheduling_v1/priority_class.hpp"
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
+#include "koord/async/timer.hpp"
 #include "koord/base/log.hpp"
 #include "koord/kube/client.hpp"
 
@@ -21,6 +23,8 @@ namespace {
 
 /// A cluster that has not been heard of for so long is another one by now.
 constexpr nanoseconds kStale = std::chrono::seconds(60);
+constexpr nanoseconds kRefused = std::chrono::seconds(10);
+constexpr nanoseconds kLookAgain = std::chrono::seconds(1);
 
 scheduling::Transforms::Complain complain(const Logger& log) {
   return [log](std::string_view kind, const api::ObjectMeta& object, std::string_view what) {
@@ -49,17 +53,43 @@ void Cluster::follow_also(std::vector<kube::AnyInformer> others) {
   others_ = std::move(others);
 }
 
+std::vector<kube::AnyInformer> Cluster::needed() const {
+  return {nodes_, pods_, metrics_, namespaces_, classes_};
+}
+
+std::vector<kube::AnyInformer> Cluster::dispensable() const {
+  std::vector<kube::AnyInformer> some{budgets_};
+  some.insert(some.end(), others_.begin(), others_.end());
+  return some;
+}
+
 std::vector<kube::AnyInformer> Cluster::all() const {
-  std::vector<kube::AnyInformer> all{nodes_, pods_, metrics_, namespaces_, classes_, budgets_};
-  all.insert(all.end(), others_.begin(), others_.end());
+  std::vector<kube::AnyInformer> all = needed();
+  std::ranges::move(dispensable(), std::back_inserter(all));
   return all;
+}
+
+bool Cluster::is_refused(const kube::AnyInformer& informer) const {
+  if (informer.synced()) return false;
+  const kube::InformerStatus status = informer.status();
+  return status.failing_since && status.failure == Code::forbidden &&
+         clock_.mono() - *status.failing_since >= kRefused;
+}
+
+std::vector<std::string> Cluster::refused() const {
+  std::vector<std::string> names;
+  for (const kube::AnyInformer& informer : dispensable())
+    if (is_refused(informer)) names.push_back(informer.status().name);
+  return names;
 }
 
 Result<> Cluster::synced() const {
   std::string awaited;
+  const std::vector<std::string> without = refused();
   for (const kube::AnyInformer& informer : all()) {
     if (informer.synced()) continue;
     const kube::InformerStatus status = informer.status();
+    if (std::ranges::find(without, status.name) != without.end()) continue;
     awaited += fmt::format("{}{}{}{}", awaited.empty() ? "" : "; ", status.name,
                            status.last_error.empty() ? "" : ": ", status.last_error);
   }
@@ -68,7 +98,13 @@ Result<> Cluster::synced() const {
 }
 
 Task<Result<>> Cluster::wait_synced() {
-  for (kube::AnyInformer& informer : all()) KOORD_CO_CHECK(co_await informer.wait_synced());
+  for (kube::AnyInformer& informer : needed()) KOORD_CO_CHECK(co_await informer.wait_synced());
+  for (kube::AnyInformer& informer : dispensable()) {
+    while (!informer.synced() && !is_refused(informer)) {
+      const Result<> waited = co_await with_timeout(clock_, kLookAgain, informer.wait_synced());
+      if (!waited && waited.error().code() == Code::cancelled) co_return waited;
+    }
+  }
   co_return Result<>();
 }
 
@@ -79,8 +115,10 @@ Task<Result<>> Cluster::catch_up() {
 
 std::string Cluster::stale() const {
   std::string text;
+  const std::vector<std::string> without = refused();
   for (const kube::AnyInformer& informer : all()) {
     const kube::InformerStatus status = informer.status();
+    if (std::ranges::find(without, status.name) != without.end()) continue;
     if (!status.failing_since || clock_.mono() - *status.failing_since < kStale) continue;
     text += fmt::format("{}{} have not been followed for {}: {}", text.empty() ? "" : "; ", status.name,
                         api::Duration(clock_.mono() - *status.failing_since).to_string(), status.last_error);

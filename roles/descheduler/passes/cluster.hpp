@@ -20,15 +20,19 @@ class Cluster {
  public:
   Cluster(kube::InformerSet& informers, kube::Client& client, Clock& clock, const Logger& log);
 
-  /// These have to be here, too, and must not be stale; those that are followed anyway count once.
+  /// These have to be here, too, and must not be stale, unless they are refused(); those that are followed
+  /// anyway count once.
   void follow_also(std::vector<kube::AnyInformer> others);
 
-  /// Ok once all that there was at the start is here; what is awaited and why else. NodeMetrics that the API
-  /// server does not serve count as none.
+  /// Ok once all that there was at the start is here, but for what is refused(); what is awaited and why
+  /// else. NodeMetrics that the API server does not serve count as none.
   Result<> synced() const;
   Task<Result<>> wait_synced();
   /// Waits until what others wrote a moment ago is here: whose lease this process has taken may have evicted.
   Task<Result<>> catch_up();
+  /// Of budgets, and of what is followed also, that which this account has not been allowed to list for ten
+  /// seconds, and never was: it is done without. An API server that starts may not know its roles yet.
+  std::vector<std::string> refused() const;
   /// What has not been followed for too long to be acted upon, and why; empty: all is well.
   std::string stale() const;
 
@@ -36,7 +40,11 @@ class Cluster {
   SnapshotObjects objects();
 
  private:
+  /// Without which nobody is evicted.
+  std::vector<kube::AnyInformer> needed() const;
   std::vector<kube::AnyInformer> all() const;
+  std::vector<kube::AnyInformer> dispensable() const;
+  bool is_refused(const kube::AnyInformer& informer) const;
 
   Clock& clock_;
   scheduling::Transforms transforms_;

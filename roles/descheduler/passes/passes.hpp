@@ -38,6 +38,8 @@ class Passes {
   /// Before the first run().
   void set_profiles(Profiles profiles) { profiles_ = std::move(profiles); }
   const Profiles& profiles() const { return profiles_; }
+  /// What does not count where pods fit, for the reports from now on.
+  void set_notes(std::vector<std::string> notes) { parts_.notes = std::move(notes); }
 
   /// One pass: deschedule of all profiles, then balance of all, in the configuration's order; whoever fails
   /// stops nobody else. With fewer than two ready nodes nobody is asked. It ends before the next eviction

@@ -136,8 +136,8 @@ TEST_CASE("without an interval one pass is made") {
 }
 
 TEST_CASE("nothing is asked before all is known that speaks against evicting") {
-  const char* const path = GENERATE("/pods?", "/nodes?", "/namespaces?", "/priorityclasses?",
-                                    "/poddisruptionbudgets?", "/nodemetrics?");
+  const char* const path =
+      GENERATE("/pods?", "/nodes?", "/namespaces?", "/priorityclasses?", "/nodemetrics?");
   CAPTURE(path);
   Script script;
   Cluster cluster;
@@ -153,6 +153,29 @@ TEST_CASE("nothing is asked before all is known that speaks against evicting") {
   cluster.forbidden.clear();
   process.pass(60s);
   CHECK_FALSE(script.asked.empty());
+}
+
+TEST_CASE("what Koordinator's account may not list is done without, after ten seconds and not in silence") {
+  const bool fits = GENERATE(false, true);
+  CAPTURE(fits);
+  Script script;
+  Cluster cluster;
+  cluster.forbidden = "/poddisruptionbudgets?";
+  Process process(cluster, {fits ? "--node-fit=scheduler" : "--node-fit=basic"});
+  process.pass(9s);
+  CHECK(script.asked.empty());
+  CHECK(process.probe(Health::readyz) == 500);
+  process.pass(10s);
+  CHECK_FALSE(script.asked.empty());
+  CHECK(process.probe(Health::readyz) == 200);
+  CHECK_THAT(process.ask("/passes").body,
+             Catch::Contains("this account may not list ") &&
+                 Catch::Contains(fits ? "as with --node-fit=basic" : "which is done without"));
+  CHECK(process.captured.contains("this account may not list "));
+  cluster.forbidden.clear();
+  process.pass(120s);
+  CHECK_THAT(process.ask("/passes").body, !Catch::Contains(R"("notes":["this account)"));
+  CHECK(process.captured.contains("may list all now"));
 }
 
 TEST_CASE("a cluster that cannot be followed any more is not acted upon") {
