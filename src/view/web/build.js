@@ -12,13 +12,14 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-// Columns: [heading, cell of a row, is a number]. The first column heads its row.
+// Columns: [heading, cell of a row, is a number]. The first column heads its row. A narrow window shows a row as a list, for which
+// each cell has its heading with it; the roles say what that layout would make a screen reader forget.
 export function table(caption, columns, rows) {
   const kind = (column) => (column[2] ? { class: "number" } : {});
-  return h("table", {}, h("caption", {}, caption),
-    h("thead", {}, h("tr", {}, columns.map((c) => h("th", { scope: "col", ...kind(c) }, c[0])))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((c, at) =>
-      at === 0 ? h("th", { scope: "row" }, c[1](row)) : h("td", kind(c), c[1](row)))))));
+  return h("table", { role: "table" }, h("caption", {}, caption),
+    h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, columns.map((c) => h("th", { scope: "col", role: "columnheader", ...kind(c) }, c[0])))),
+    h("tbody", { role: "rowgroup" }, rows.map((row) => h("tr", { role: "row" }, columns.map((c, at) =>
+      at === 0 ? h("th", { scope: "row", role: "rowheader" }, c[1](row)) : h("td", { role: "cell", "data-label": c[0], ...kind(c) }, c[1](row)))))));
 }
 
 export const cores = (amount) => (amount >= 100 ? amount.toFixed(0) : amount.toFixed(1));

@@ -28,7 +28,7 @@ export function clusterView(rows) {
   const pressed = h("section", { "aria-label": "Nodes under most pressure" });
   const choice = h("fieldset", {}, h("legend", {}, "Colour"), WAYS.map((w) => h("label", {},
     h("input", { type: "radio", name: "way", value: w.key, checked: w === way, on: { change: () => { way = w; sessionStorage.setItem("koord.way", w.key); draw(); } } }), ` ${w.label}`)),
-    h("span", { class: "scale" }, "0%", scale, "100%"));
+    h("span", { class: "scale" }, "0%", scale, "100%; struck through: not ready"));
   const element = h("div", {}, h("section", { "aria-label": "Heat map" }, h("h2", {}, "Nodes"), choice, canvas, said), pressed);
 
   function speak(row) {

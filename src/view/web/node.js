@@ -32,9 +32,9 @@ export function nodeView(name, problem) {
     const area = (rows, size) => tiers.map((tier, i) => ({ label: tier, data: points(rows[i], size), fill: true, borderColor: colour(COLOURS[tier]), backgroundColor: colour(COLOURS[tier]) + "b0", stack: "tiers", at: i }))
       .filter((s) => rows[s.at].some((v) => v > 0)).map((s, i) => ({ ...s, fill: i === 0 ? "origin" : "-1" }));
     const lent = { label: "lent to batch", data: points(history.lent), borderColor: colour("lent"), borderDash: [5, 4], fill: false, stack: "lent" };
-    const strokes = [[], [6, 3], [2, 3]];
+    const strokes = [[], [6, 3], [2, 3]], inks = ["prod", "batch", "system", "free", "alarm", "none", "lent", "mid"];
     const pods = [...history.pods].sort((a, b) => Math.max(...b.cpu) - Math.max(...a.cpu)).slice(0, LINES).map((pod, i) => ({
-      label: pod.name, data: points(pod.cpu), borderColor: colour(COLOURS[pod.tier]), borderDash: strokes[i % 3], fill: false }));
+      label: pod.name, data: points(pod.cpu), borderColor: colour(inks[i % inks.length]), borderDash: strokes[i % 3], fill: false }));
     const all = [[cpu, true, [...area(history.cpu), lent], "cores"], [memory, true, area(history.memory, 2 ** 30), "GiB"], [most, false, pods, "cores"]];
     all.forEach(([canvas, stacked, series, unit], i) => {
       if (!pictures[i]) { pictures[i] = chart(canvas, stacked, series, unit); return; }

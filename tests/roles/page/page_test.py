@@ -209,13 +209,17 @@ class PageTest(unittest.TestCase):
         self.assertNotIn("try", names, "the page has made a pod")
 
     def test_6_heard(self):
-        """What a screen reader goes by: names of all that can be used, a language, headings, rows with heads."""
+        """What a screen reader goes by: names of all that can be used, a language, headings, rows with heads; and a narrow window."""
         for view in ("cluster", "node/node-0000", "groups", "waiting", "what-if"):
             self.show(view, view, "document.querySelector('main section') !== null")
             self.assertEqual(self.browser.evaluate(
                 "[...document.querySelectorAll('a, button, input, textarea, canvas:not([aria-hidden]), meter')].filter((e) => "
                 "!(e.ariaLabel || e.innerText || e.labels?.length || e.textContent)).map((e) => e.outerHTML)"), [], view)
             self.assertEqual(self.browser.evaluate("[...document.querySelectorAll('table')].filter((t) => !t.caption || !t.querySelector('th[scope=col]')).length"), 0)
+            self.browser.picture(width=400)
+            self.assertLessEqual(self.browser.evaluate("document.documentElement.scrollWidth - innerWidth"), 0, f"{view} is wider than a narrow window")
+            self.assertEqual(self.browser.evaluate("[...document.querySelectorAll('td')].filter((e) => !e.dataset.label).length"), 0, view)
+            self.browser.picture()
         self.assertEqual(self.browser.evaluate("document.documentElement.lang + document.querySelectorAll('h1').length"), "en1")
 
     def get(self, path, method="GET", body=None, **headers):
