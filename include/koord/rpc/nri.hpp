@@ -50,6 +50,9 @@ struct Version {
 /// "v2.1.4"; "cri-o"). Nothing: neither tells.
 std::optional<Version> version_of(std::string_view nri_version, std::string_view runtime,
                                   std::string_view runtime_version);
+/// Whether it gives a container the devices that an adjustment names by CDI: by its release, for one that
+/// does not drops them without a word (the message has them since 0.7).
+bool takes_cdi(std::string_view runtime, std::string_view runtime_version);
 inline constexpr Version kSplits{0, 7};    // Synchronize in parts
 inline constexpr Version kAllBits{0, 10};  // event bits above kLastOfOld; older ones refuse them
 inline constexpr Version kOwnCalls{0,
@@ -116,6 +119,7 @@ struct Adjustment {
   std::vector<Device> devices;
   Resources resources;
   std::optional<std::int64_t> oom_score_adj;  // since 0.7
+  std::vector<std::string> cdi_devices;       // whole names: "nvidia.com/gpu=0"
   friend bool operator==(const Adjustment&, const Adjustment&) = default;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "framework/devices/cdi_files.hpp"
 #include "framework/devices/gpu_isolation.hpp"
 #include "framework/devices/nvidia_cards.hpp"
 #include "framework/devices/rdma_cards.hpp"
@@ -71,6 +72,10 @@ std::unique_ptr<Devices> Devices::make(runtime::RoleContext& context, Logger& lo
     sources.isolation = [root = place.root, library = context.flags.get("hami-core-library-directory-path")] {
       return look_for_isolation(root, library);
     };
+  if (gates.enabled("CDIDeviceInject")) {
+    const auto names = std::make_shared<CdiFiles>(host_root(place), context.flags.get_list("cdi-spec-dirs"));
+    sources.cdi = [names](std::vector<std::string>& problems) { return names->read(problems); };
+  }
   const nanoseconds asked = context.flags.get_duration("node-topology-sync-interval");
   const nanoseconds interval = asked.count() > 0 ? std::max(asked, kShortest) : kUsual;
   auto made = std::make_unique<Devices>(std::move(sources), interval, log, context.metrics);

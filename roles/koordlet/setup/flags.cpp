@@ -64,7 +64,7 @@ constexpr std::array<Flag, 11> kLogFlags = {{
             "accepted, without effect: the NodeMetric's metricCollectPolicy decides"),
 }};
 
-constexpr std::array<Flag, 15> kRootFlags = {{
+constexpr std::array<Flag, 16> kRootFlags = {{
     {"cgroup-root-dir", FlagType::text, "",
      "Empty: /host-cgroup/ in a DaemonSet's pod, /sys/fs/cgroup/ on the host (agent_mode=hostMode says so).",
      0, kRoots},
@@ -90,6 +90,9 @@ constexpr std::array<Flag, 15> kRootFlags = {{
      "The library of HAMi-core on the host, which holds containers to their part of a GPU (gate "
      "GPUEnvInject).",
      0, kRuntime},
+    {"cdi-spec-dirs", FlagType::list, "/etc/cdi,/var/run/cdi",
+     "The host's folders of CDI files, as the container runtime has them (gate CDIDeviceInject).", 0,
+     kRuntime},
     {"pod-resources-proxy-path", FlagType::text, "/var/run/koordlet/pod-resources",
      "The folder of the socket kubelet.sock, at which the kubelet's pod resources are served with the "
      "devices "

@@ -77,6 +77,10 @@ constexpr std::array kGates = {
     gate_off("NodeMetricPromMetrics", "Show what NodeMetric reports as metrics, too."),
     gate_off("GPUEnvInject", "Show containers the GPUs that the scheduler gave to their pod, and no others."),
     gate_off("RDMADeviceInject", "Give containers the RDMA devices that the scheduler gave to their pod."),
+    gate_off("CDIDeviceInject",
+             "Have the container runtime give those devices by their names in the host's CDI files, with all "
+             "that belongs to them, where it takes such names from NRI (with GPUEnvInject or "
+             "RDMADeviceInject)."),
     gate_off("CPUNormalization", "Set smaller quotas where the node says that its CPUs are faster."),
     gate_off(
         "CoreSched",

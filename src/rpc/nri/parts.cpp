@@ -146,6 +146,8 @@ Adjustment adjustment_of(wire::ContainerAdjustment&& from) {
   for (wire::KeyValue& one : *from.mutable_env())
     adjustment.env.emplace_back(std::move(*one.mutable_key()), std::move(*one.mutable_value()));
   for (wire::Mount& mount : *from.mutable_mounts()) adjustment.mounts.push_back(mount_of(std::move(mount)));
+  for (wire::CDIDevice& one : *from.mutable_cdi_devices())
+    adjustment.cdi_devices.push_back(std::move(*one.mutable_name()));
   if (!from.has_on_linux()) return adjustment;
   wire::LinuxContainerAdjustment& of_linux = *from.mutable_on_linux();
   for (wire::LinuxDevice& one : *of_linux.mutable_devices())
@@ -220,6 +222,7 @@ void put(const Adjustment& adjustment, wire::ContainerAdjustment& to) {
   if (!adjustment.resources.empty()) put(adjustment.resources, *to.mutable_on_linux()->mutable_resources());
   if (adjustment.oom_score_adj)
     to.mutable_on_linux()->mutable_oom_score_adj()->set_value(*adjustment.oom_score_adj);
+  for (const std::string& name : adjustment.cdi_devices) to.add_cdi_devices()->set_name(name);
 }
 
 }  // namespace koord::rpc::nri

@@ -92,4 +92,11 @@ std::optional<Version> version_of(std::string_view nri_version, std::string_view
   return version;
 }
 
+bool takes_cdi(std::string_view runtime, std::string_view runtime_version) {
+  constexpr Release kContainerd{{2, 1, 0}}, kCrio{{1, 34, 0}};
+  const auto running = release(runtime_version);
+  if (!running) return false;
+  return (runtime == "containerd" && *running >= kContainerd) || (runtime == "cri-o" && *running >= kCrio);
+}
+
 }  // namespace koord::rpc::nri

@@ -37,6 +37,7 @@ DeviceWatch::Look DeviceWatch::look() const {
   if (sources_.files) add(sources_.files(), all.gpus_complete);
   if (sources_.gpus && all.devices.empty()) add(sources_.gpus(), all.gpus_complete);
   if (sources_.rdma) add(sources_.rdma(), all.rdma_complete);
+  if (sources_.cdi) all.cdi = sources_.cdi(look.problems);
   if (sources_.isolation) all.isolation = sources_.isolation();
   return look;
 }

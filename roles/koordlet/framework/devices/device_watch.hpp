@@ -27,6 +27,7 @@ class DeviceWatch {
     std::function<DeviceReading()> gpus;   // of the driver: where no file names an accelerator
     std::function<DeviceReading()> rdma;
     std::function<GpuIsolation()> isolation;
+    std::function<CdiNames(std::vector<std::string>& problems)> cdi;
   };
   DeviceWatch(Sources sources, Logger& log, metrics::Registry& metrics);
 

@@ -9,7 +9,7 @@ namespace {
 
 using enum Carried;
 
-constexpr std::array<CarriageRow, 11> kTable = {{
+constexpr std::array<CarriageRow, 12> kTable = {{
     {Cargo::cpu_shares, "cpu.shares", and_later, and_later, true},
     {Cargo::cpu_quota, "cpu.cfs_quota_us", and_later, and_later, true, "with its period; -1: none"},
     {Cargo::cpuset_cpus, "cpuset.cpus", and_later, and_later, true,
@@ -22,6 +22,8 @@ constexpr std::array<CarriageRow, 11> kTable = {{
     {Cargo::annotations, "annotations", at_birth, at_birth, false},
     {Cargo::devices, "devices", never, at_birth, false, "Koordinator's hook protocol has no field for them"},
     {Cargo::mounts, "mounts", never, at_birth, false, "Koordinator's hook protocol has no field for them"},
+    {Cargo::cdi_devices, "devices by CDI's names", never, at_birth, false,
+     "containerd 2.1 or later, CRI-O 1.34 or later; Koordinator's hook protocol has no field for them"},
     {Cargo::other_knobs, "other cgroup files (cpu.bvt_warp_ns, cpu.idle, ...)", never, never, true},
     {Cargo::of_pods, "what is a pod's", never, never, true,
      "its group is the kubelet's, and there before the runtime is asked; the sandbox's own values are "

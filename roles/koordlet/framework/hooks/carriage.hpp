@@ -29,6 +29,7 @@ enum class Cargo : std::uint8_t {
   annotations,
   devices,
   mounts,
+  cdi_devices,
   other_knobs,  // of cgroups: cpu.bvt_warp_ns, cpu.idle, cpu.cfs_burst_us, memory.min, ...
   of_pods,      // whatever is a pod's and not a container's
 };

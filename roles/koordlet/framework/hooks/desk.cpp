@@ -344,6 +344,8 @@ class Desk::Impl {
       if (carries(transport, Cargo::mounts, request.moment)) prepare(answer_.mounts, verdict);
       move(Cargo::mounts, answer_.mounts, verdict.mounts,
            [](const RuntimeMount& one) -> const std::string& { return one.destination; });
+      move(Cargo::cdi_devices, answer_.cdi_devices, verdict.cdi_devices,
+           [](const std::string& one) -> const std::string& { return one; });
       if (answer_.oom_score_adj && !verdict.settings.oom_score_adj &&
           carries(transport, Cargo::oom_score_adj, request.moment))
         verdict.settings.oom_score_adj = answer_.oom_score_adj;

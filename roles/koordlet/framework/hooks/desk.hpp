@@ -51,6 +51,7 @@ struct Verdict {
   std::vector<RuntimePair> env, annotations;
   std::vector<RuntimeDevice> devices;
   std::vector<RuntimeMount> mounts;
+  std::vector<std::string> cdi_devices;
   std::vector<LaterValue> later;
   /// What was left out of the answer, and why: for the log.
   std::vector<std::string> warnings;
@@ -59,7 +60,8 @@ struct Verdict {
 
   /// The request may pass as it is.
   bool unchanged() const {
-    return settings.empty() && env.empty() && annotations.empty() && devices.empty() && mounts.empty();
+    return settings.empty() && env.empty() && annotations.empty() && devices.empty() && mounts.empty() &&
+           cdi_devices.empty();
   }
 };
 

@@ -76,6 +76,7 @@ struct HookAnswer {
   std::vector<RuntimePair> env, annotations;
   std::vector<RuntimeDevice> devices;
   std::vector<RuntimeMount> mounts;
+  std::vector<std::string> cdi_devices;  // whole names; only where the request says that they are taken
   /// What the pod asked for in vain, and why: for the log and an event of the pod.
   std::vector<std::string> warnings;
   std::optional<std::int64_t> oom_score_adj;  // of its first process, and so of all that it starts

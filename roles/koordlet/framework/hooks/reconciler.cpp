@@ -26,6 +26,7 @@ void HookAnswer::clear() {
   annotations.clear();
   devices.clear();
   mounts.clear();
+  cdi_devices.clear();
   warnings.clear();
   oom_score_adj.reset();
 }

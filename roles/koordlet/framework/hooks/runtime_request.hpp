@@ -62,6 +62,7 @@ struct RuntimeContainer {
 struct RuntimeRequest {
   RuntimeMoment moment{};
   std::string runtime = "containerd";  // the scheme of its containers' ids
+  bool takes_cdi = false;              // devices by the names of CDI, when a container is made
   RuntimeSandbox sandbox;
   std::optional<RuntimeContainer> container;  // nothing: it is about the sandbox
 };

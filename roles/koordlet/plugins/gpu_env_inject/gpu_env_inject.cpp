@@ -10,6 +10,7 @@
 #include "framework/devices/node_devices.hpp"
 #include "framework/devices/vgpu_folders.hpp"
 #include "framework/hooks/reconciler.hpp"
+#include "koord/api/koordinator/xpu_devices.hpp"
 
 namespace koord::koordlet {
 
@@ -53,9 +54,10 @@ std::string obstacle(const HookFacts& facts, const PodInfo& pod, const GivenDevi
 }
 
 /// It can hold containers to their part only where the driver comes with the container.
-std::string isolation_obstacle(const HookFacts& facts, const RuntimeRequest& request) {
+std::string isolation_obstacle(const HookFacts& facts, const RuntimeRequest& request, bool by_cdi) {
   if (facts.devices == nullptr) return "the host was not looked at yet";
   if (!facts.devices->isolation.missing.empty()) return facts.devices->isolation.missing;
+  if (by_cdi) return {};  // the names bring the driver, whichever runtime it is
   const std::string& handler = request.sandbox.runtime_handler;
   if (!handler.empty() && handler.find("nvidia") == std::string::npos)
     return fmt::format("its runtime class {} brings no NVIDIA driver into containers", handler);
@@ -79,7 +81,8 @@ void watch(const HookTarget& target, const std::string& library, HookAnswer& ans
                                                .options = {"rbind", "nosuid", "nodev"}});
 }
 
-void isolate(const HookFacts& facts, const HookTarget& target, const GivenDevice& first, HookAnswer& answer) {
+void isolate(const HookFacts& facts, const HookTarget& target, const GivenDevice& first, bool by_cdi,
+             HookAnswer& answer) {
   if (first.memory_ratio < 0) {
     answer.warnings.emplace_back(
         "GPU isolation by HAMi-core: the scheduler's annotation has no gpu-memory-ratio");
@@ -87,7 +90,7 @@ void isolate(const HookFacts& facts, const HookTarget& target, const GivenDevice
   }
   if (first.memory_ratio >= kWhole) return;
   std::string why = first.memory < 0 ? std::string("the scheduler's annotation has no gpu-memory")
-                                     : isolation_obstacle(facts, *target.request);
+                                     : isolation_obstacle(facts, *target.request, by_cdi);
   if (!why.empty()) {
     answer.warnings.push_back(fmt::format("GPU isolation by HAMi-core is not set up: {}", why));
     return;
@@ -101,6 +104,27 @@ void isolate(const HookFacts& facts, const HookTarget& target, const GivenDevice
   const std::string lock(kIsolationLock);
   answer.mounts.push_back({.source = lock, .destination = lock, .options = {"rbind"}});
   if (facts.gates.enabled("HamiCoreVGPUMonitor")) watch(target, library, answer);
+}
+
+/// The names of all of them; none where one has none, for a container gets its GPUs in one way.
+std::vector<std::string> cdi_names(const HookFacts& facts, const RuntimeRequest& request,
+                                   const std::vector<std::int32_t>& minors) {
+  std::vector<std::string> names;
+  if (facts.devices == nullptr || !request.takes_cdi || !facts.gates.enabled("CDIDeviceInject")) return names;
+  const std::string& vendor = facts.devices->gpus.vendor;
+  if (!vendor.empty() && vendor != api::kVendorNvidia) return names;
+  for (const std::int32_t minor : minors) {
+    const auto found = facts.devices->cdi.gpus.find(minor);
+    const auto reported = std::ranges::find_if(facts.devices->devices, [&](const api::DeviceInfo& one) {
+      return one.type == kGpuType && one.minor == minor;
+    });
+    if (found == facts.devices->cdi.gpus.end() || reported == facts.devices->devices.end()) return {};
+    // A file that is older than the cards in this machine.
+    const std::string_view name = std::string_view(found->second).substr(found->second.find('=') + 1);
+    if (name.starts_with(kGpuUuid) && reported->id.starts_with(kGpuUuid) && name != reported->id) return {};
+    names.push_back(found->second);
+  }
+  return names;
 }
 
 void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer) {
@@ -119,9 +143,13 @@ void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer
     else
       answer.warnings.push_back(fmt::format("a GPU of its annotation is not given: {}", why));
   }
-  answer.env.push_back({std::string(kVisible),
-                        minors.empty() ? std::string(kNone) : fmt::format("{}", fmt::join(minors, ","))});
-  if (terms->isolated_by_hami && first != nullptr) isolate(facts, target, *first, answer);
+  answer.cdi_devices = cdi_names(facts, *target.request, minors);
+  const bool by_cdi = !answer.cdi_devices.empty();
+  // NVIDIA's runtime, if it is one, must not add others.
+  const bool none = minors.empty() || by_cdi;
+  answer.env.push_back(
+      {std::string(kVisible), none ? std::string(kNone) : fmt::format("{}", fmt::join(minors, ","))});
+  if (terms->isolated_by_hami && first != nullptr) isolate(facts, target, *first, by_cdi, answer);
 }
 
 constexpr Hook kHook{.audit_reason = "gpu env inject", .answer = &answer};

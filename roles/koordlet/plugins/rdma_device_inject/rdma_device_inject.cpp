@@ -35,15 +35,28 @@ bool is_taken(const Inventory& inventory, const PodInfo& own, const GivenDevice&
   return sum > kWhole;
 }
 
-void give(const HookFacts& facts, const PodInfo& pod, const GivenDevice& device, const std::string& bus_id,
-          HookAnswer& answer) {
+/// Empty: there is none that gives this device.
+std::string cdi_name(const HookFacts& facts, const RuntimeRequest& request, const std::string& bus_id,
+                     std::string_view verbs) {
+  if (!request.takes_cdi || !facts.gates.enabled("CDIDeviceInject")) return {};
+  const auto found = facts.devices->cdi.rdma.find(bus_id);
+  const bool gives_it = found != facts.devices->cdi.rdma.end() && found->second.verbs == verbs;
+  return gives_it ? found->second.name : std::string();
+}
+
+void give(const HookFacts& facts, const HookTarget& target, const GivenDevice& device,
+          const std::string& bus_id, HookAnswer& answer) {
+  const PodInfo& pod = *target.pod;
   const auto refuse = [&](std::string_view why) {
     answer.warnings.push_back(fmt::format("RDMA device {} of its annotation is not given: {}", bus_id, why));
   };
   const auto found = facts.devices->verbs.find(bus_id);
   if (found == facts.devices->verbs.end()) return refuse("this node has no RDMA device of that name");
   if (is_taken(facts.inventory, pod, device, bus_id)) return refuse("another pod has it");
-  answer.devices.push_back({.host_path = fmt::format("{}/{}", kFolder, found->second), .path = {}});
+  if (const std::string name = cdi_name(facts, *target.request, bus_id, found->second); !name.empty())
+    answer.cdi_devices.push_back(name);
+  else
+    answer.devices.push_back({.host_path = fmt::format("{}/{}", kFolder, found->second), .path = {}});
 }
 
 void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer) {
@@ -57,10 +70,10 @@ void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer
     return;
   }
   for (const GivenDevice& device : terms->rdma) {
-    for (const std::string& function : device.functions) give(facts, *target.pod, device, function, answer);
-    if (device.functions.empty()) give(facts, *target.pod, device, device.id, answer);
+    for (const std::string& function : device.functions) give(facts, target, device, function, answer);
+    if (device.functions.empty()) give(facts, target, device, device.id, answer);
   }
-  if (!answer.devices.empty())
+  if (!answer.devices.empty() || !answer.cdi_devices.empty())
     answer.devices.insert(answer.devices.begin(), {.host_path = std::string(kConnections), .path = {}});
 }
 

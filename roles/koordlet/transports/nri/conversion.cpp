@@ -138,6 +138,7 @@ rpc::nri::Adjustment adjustment_of(const Verdict& verdict, const FindDevice& fin
     if (!device.path.empty()) found->path = device.path;
     adjustment.devices.push_back(std::move(*found));
   }
+  adjustment.cdi_devices = verdict.cdi_devices;
   return adjustment;
 }
 

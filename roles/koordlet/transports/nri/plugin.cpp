@@ -142,8 +142,9 @@ Plugin::Answer Plugin::run_pod(const rpc::nri::Pod& pod) {
 
 Plugin::Answer Plugin::create(const rpc::nri::Happened& call) {
   if (!call.container) return std::string();
-  KOORD_TRY(verdict,
-            parts_.ask(request_of(RuntimeMoment::create_container, scheme_, call.pod, &*call.container)));
+  RuntimeRequest request = request_of(RuntimeMoment::create_container, scheme_, call.pod, &*call.container);
+  request.takes_cdi = runtime_ && rpc::nri::takes_cdi(runtime_->runtime_name, runtime_->runtime_version);
+  KOORD_TRY(verdict, parts_.ask(request));
   std::vector<std::string> missing;
   rpc::nri::CreateContainerAnswer answer;
   answer.adjust = adjustment_of(verdict, parts_.find_device, missing);

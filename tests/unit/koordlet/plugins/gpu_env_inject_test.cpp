@@ -97,6 +97,62 @@ TEST_CASE("A GPU that is not there, or somebody else's, is not given; and none i
   CHECK(rig.create(R"({"gpu":[{"minor":7}]})").env == Pairs{{"NVIDIA_VISIBLE_DEVICES", "7"}});
 }
 
+TEST_CASE("By CDI's names, where the runtime takes them and the host has them for all") {
+  using Names = std::vector<std::string>;
+  const std::string_view both = R"({"gpu":[{"minor":0},{"minor":1}]})";
+  struct Row {
+    std::string_view what;
+    bool gate, takes;
+    std::string_view vendor, id;
+    Names named;
+  };
+  const Names all = {"nvidia.com/gpu=0", "nvidia.com/gpu=GPU-b"};
+  const Row rows[] = {
+      {"all is well", true, true, "nvidia", "GPU-b", all},
+      {"nobody says whose they are", true, true, "", "", all},
+      {"the gate is off", false, true, "nvidia", "GPU-b", {}},
+      {"the runtime takes none", true, false, "nvidia", "GPU-b", {}},
+      {"another vendor's", true, true, "huawei", "GPU-b", {}},
+      {"the file is of another card", true, true, "nvidia", "GPU-c", {}},
+  };
+  for (const Row& row : rows) {
+    INFO(row.what);
+    Rig rig;
+    if (row.gate && !rig.gates.set("CDIDeviceInject=true")) throw std::runtime_error("no such gate");
+    rig.takes_cdi = row.takes;
+    rig.gpus({0, 1, 2});
+    rig.node.devices[1].id = row.id;
+    rig.node.gpus.vendor = row.vendor;
+    rig.node.cdi.gpus = {{0, "nvidia.com/gpu=0"}, {1, "nvidia.com/gpu=GPU-b"}, {7, "nvidia.com/gpu=7"}};
+    const Verdict verdict = rig.create(both);
+    CHECK(verdict.cdi_devices == row.named);
+    CHECK(verdict.env == Pairs{{"NVIDIA_VISIBLE_DEVICES", row.named.empty() ? "0,1" : "void"}});
+    // One has no name: all go the other way. One that is not the pod's has its name for others.
+    CHECK(rig.create(R"({"gpu":[{"minor":0},{"minor":2}]})").cdi_devices.empty());
+    CHECK(rig.create(R"({"gpu":[{"minor":0},{"minor":2}]})").env == Pairs{{"NVIDIA_VISIBLE_DEVICES", "0,2"}});
+    CHECK(rig.create(R"({"gpu":[{"minor":7}]})").cdi_devices.empty());
+    CHECK(rig.create(R"({"gpu":[{"minor":7}]})").env == Pairs{{"NVIDIA_VISIBLE_DEVICES", "void"}});
+    rig.other("holder", {.gpus = {{.minor = 1, .memory_ratio = 60}}});
+    const bool by_names = row.gate && row.takes && row.vendor != "huawei";
+    CHECK(rig.create(both).cdi_devices == (by_names ? Names{"nvidia.com/gpu=0"} : Names()));
+    // Not known in whole: the annotation's word gives no name of CDI.
+    rig.node.gpus_complete = false;
+    CHECK(rig.create(R"({"gpu":[{"minor":7}]})").cdi_devices.empty());
+  }
+}
+
+TEST_CASE("By CDI's names the driver comes with any runtime, and HAMi-core with it") {
+  Rig rig;
+  if (!rig.gates.set("CDIDeviceInject=true")) throw std::runtime_error("no such gate");
+  rig.takes_cdi = true;
+  rig.gpus({1});
+  rig.node.cdi.gpus = {{1, "nvidia.com/gpu=1"}};
+  const Verdict verdict = rig.create(kHami, true, "runc");
+  CHECK(verdict.cdi_devices.size() == 1);
+  CHECK(verdict.env.size() == 4);
+  CHECK(rig.told.empty());
+}
+
 TEST_CASE("Annotations of nonsense give nothing") {
   for (const std::string_view text :
        {R"({"gpu":[{"minor":-1}]})", R"({"gpu":{}})", "[", R"({"gpu":[{"minor":"0"}]})"}) {

@@ -42,5 +42,29 @@ TEST_CASE("RDMA: cards, functions, and what is not there or somebody else's") {
   CHECK(rig.told.back() == "its RDMA devices are not given: the node's devices were not looked at yet");
 }
 
+TEST_CASE("RDMA by CDI's names, where these give what the node has of that bus id") {
+  Rig rig;
+  if (!rig.gates.set("CDIDeviceInject=true")) throw std::runtime_error("no such gate");
+  rig.takes_cdi = true;
+  rig.node.verbs = {{"0000:3b:00.0", "uverbs0"}, {"0000:5e:00.0", "uverbs1"}};
+  rig.node.cdi.rdma = {{"0000:3b:00.0", {"a.b/net=0000:3b:00.0", "uverbs0"}},
+                       {"0000:5e:00.0", {"a.b/net=0000:5e:00.0", "uverbs7"}},
+                       {"0000:66:00.0", {"a.b/net=0000:66:00.0", "uverbs2"}}};
+  Verdict verdict = rig.create(R"({"rdma":[{"minor":0,"id":"0000:3b:00.0"}]})");
+  CHECK(verdict.cdi_devices == std::vector<std::string>{"a.b/net=0000:3b:00.0"});
+  REQUIRE(verdict.devices.size() == 1);
+  CHECK(verdict.devices[0].host_path == "/dev/infiniband/rdma_cm");
+  verdict = rig.create(R"({"rdma":[{"minor":1,"id":"0000:5e:00.0"}]})");  // the file is of another day
+  CHECK(verdict.cdi_devices.empty());
+  CHECK(verdict.devices.size() == 2);
+  verdict = rig.create(R"({"rdma":[{"minor":2,"id":"0000:66:00.0"}]})");  // this node has no such card
+  CHECK(verdict.cdi_devices.empty());
+  CHECK(verdict.devices.empty());
+  rig.other("holder", {.rdma = {{.id = "0000:3b:00.0"}}});
+  CHECK(rig.create(R"({"rdma":[{"minor":0,"id":"0000:3b:00.0"}]})").cdi_devices.empty());
+  rig.takes_cdi = false;
+  CHECK(rig.create(R"({"rdma":[{"minor":1,"id":"0000:5e:00.0"}]})").devices.size() == 2);
+}
+
 }  // namespace
 }  // namespace koord::koordlet

@@ -46,6 +46,7 @@ class DeviceRig : public DeskRig {
   Verdict create(std::string_view allocated, bool hami = false, const std::string& handler = "") {
     RuntimeRequest request = birth("u1", "/kubepods/burstable/podu1");
     request.sandbox.runtime_handler = handler;
+    request.takes_cdi = takes_cdi;
     request.sandbox.annotations = {{"scheduling.koordinator.sh/device-allocated", std::string(allocated)}};
     if (hami) request.sandbox.labels = {{"koordinator.sh/gpu-isolation-provider", "HAMi-core"}};
     return ask(request);
@@ -65,6 +66,7 @@ class DeviceRig : public DeskRig {
   }
 
   NodeDevices node;
+  bool takes_cdi = false;
   bool known = true;
   std::vector<std::string> told;
   Result<> prepared = {};  // of mounts

@@ -138,6 +138,28 @@ TEST_CASE("A container that is made gets what hooks say, and hooks see what the 
   CHECK(asked.container->resources.cpu_quota == 100000);
 }
 
+TEST_CASE("Devices by CDI's names: only runtimes that give them are said to take them") {
+  struct Row {
+    std::string_view runtime, version;
+    bool takes;
+  };
+  for (const Row& row :
+       {Row{"containerd", "v2.0.9", false}, Row{"containerd", "v2.1.0", true},
+        Row{"containerd", "2.2.1", true}, Row{"containerd", "v1.7.28", false}, Row{"cri-o", "1.33.9", false},
+        Row{"cri-o", "1.34.0", true}, Row{"other", "9.0.0", false}, Row{"containerd", "none", false}}) {
+    INFO(row.runtime << " " << row.version);
+    Rig rig;
+    rig.configure(std::string(row.runtime), std::string(row.version));
+    rig.verdict.cdi_devices = {"nvidia.com/gpu=0", "nvidia.com/gpu=GPU-b"};
+    const auto answer = decode_create_container_answer(rig.happened(Event::create_container));
+    REQUIRE(answer.has_value());
+    CHECK(answer->adjust == Adjustment{.cdi_devices = {"nvidia.com/gpu=0", "nvidia.com/gpu=GPU-b"}});
+    CHECK(rig.asked.at(0).takes_cdi == row.takes);
+    rig.happened(Event::update_container);
+    CHECK_FALSE(rig.asked.at(1).takes_cdi);
+  }
+}
+
 TEST_CASE("What no hook says is left alone") {
   Rig rig;
   rig.configure("containerd", "v2.1.4");
