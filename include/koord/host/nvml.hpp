@@ -22,7 +22,8 @@ struct GpuCard {
   std::string model;         // "NVIDIA A100-SXM4-80GB"
   std::uint64_t memory = 0;  // bytes
   bool mig = false;          // it is cut into instances
-  std::uint64_t used = 0;    // bytes, by whomever
+  bool crowded = false;    // more processes compute on it than an answer has room for: none of them is there
+  std::uint64_t used = 0;  // bytes, by whomever
   /// Percent of its time: that in which it computed, and that in which its memory was read or written. 0
   /// where the driver does not say.
   unsigned cores = 0, memory_controller = 0;

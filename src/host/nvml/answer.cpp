@@ -79,6 +79,11 @@ Result<GpuAnswer> parse_gpu_answer(std::string_view text) {
       if (!read_usage(line, answer)) return nonsense();
     } else if (what == "process") {
       if (!read_process(line, answer.processes.emplace_back())) return nonsense();
+    } else if (what == "crowded") {
+      unsigned index = 0;
+      if (!next_number(line, index) || answer.cards.empty() || answer.cards.back().index != index)
+        return nonsense();
+      answer.cards.back().crowded = true;
     } else if (what == "cost") {
       if (!next_number(line, answer.cpu_us) || !next_number(line, answer.memory_kib)) return nonsense();
     } else {

@@ -166,10 +166,16 @@ static void report_processes(unsigned index, Device device) {
   static OldProcess old[kMostProcesses];
   static Sample samples[kMostProcesses];
   unsigned count = kMostProcesses, sampled = kMostProcesses;
-  if (nvml.processes != 0) {
-    if (nvml.processes(device, &count, processes) != kOk) return;
-  } else {
-    if (nvml.old_processes == 0 || nvml.old_processes(device, &count, old) != kOk) return;
+  if (nvml.processes == 0 && nvml.old_processes == 0) return;
+  const int failed =
+      nvml.processes != 0 ? nvml.processes(device, &count, processes) : nvml.old_processes(device, &count, old);
+  /* Whose sum is not known: it must not be taken for nothing. */
+  if (failed == kTooSmall || (failed == kOk && (count > kMostProcesses || told + count > kMostOfAll))) {
+    say("crowded\t%u\n", index);
+    return;
+  }
+  if (failed != kOk) return;
+  if (nvml.processes == 0) {
     for (unsigned i = 0; i < count && i < kMostProcesses; ++i)
       processes[i] = (Process){old[i].pid, old[i].memory, 0, 0};
   }

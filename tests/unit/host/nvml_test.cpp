@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -36,6 +37,7 @@ TEST_CASE("Answers are read, or make no sense", "[nvml]") {
   CHECK(whole->cards[0].bus_id == "0000:3b:00.0");
   CHECK(whole->cards[0].model == "Tesla T4");
   CHECK(whole->cards[1].mig);
+  CHECK_FALSE(whole->cards[1].crowded);
   CHECK(whole->bad == std::vector<std::string>{"GPU 1: GPU is lost"});
   REQUIRE(whole->faults.size() == 2);
   CHECK(whole->faults[0].xid == 79);
@@ -52,8 +54,8 @@ TEST_CASE("Answers are read, or make no sense", "[nvml]") {
        {"", "driver\t1\n", "card\t0\nend\n", "card\tx\t0\tGPU\t00000000:3B:00.0\t1\t0\tT4\nend\n",
         "card\t0\t0\tGPU\tnowhere\t1\t0\tT4\nend\n", "card\t0\t0\t\t00000000:3B:00.0\t1\t0\tT4\nend\n",
         "card\t0\t0\tGPU\t00000000:3B:00.0\t18446744073709551615\t0\tT4\nend\n", "process\t0\t0\t1\t1\nend\n",
-        "xid\t00000000:3B:00.0\tmany\nend\n", "usage\t0\t1\t2\t3\nend\n", "cost\t1\n", "cost\t-1\t1\nend\n",
-        "what\nend\n"}) {
+        "xid\t00000000:3B:00.0\tmany\nend\n", "crowded\t0\nend\n", "usage\t0\t1\t2\t3\nend\n", "cost\t1\n",
+        "cost\t-1\t1\nend\n", "what\nend\n"}) {
     INFO(text);
     REQUIRE_FALSE(parse_gpu_answer(text).has_value());
     CHECK(parse_gpu_answer(text).error().code() == Code::invalid);
@@ -100,6 +102,22 @@ TEST_CASE("Cards come, get lost and are cut, beside one another", "[nvml]") {
   REQUIRE(answer->processes.size() == 2);
   CHECK(answer->processes[0].cores == 60);
   CHECK(answer->processes[1].cores == 0);  // what it did a minute ago it does not do any more
+  // Whose sum is not known is not idle; 9 cards with 1,024 each are more than an answer has room for.
+  rig.say(std::string(kA100) + "2 GPU-c 00000000:5E:00.0 1 0 A\ncrowd 0 1025\ncrowd 1 1024\n");
+  answer = rig.helper->ask();
+  REQUIRE(answer.has_value());
+  CHECK(answer->cards[0].crowded);
+  CHECK_FALSE(answer->cards[1].crowded);
+  CHECK(answer->processes.size() == 1024);
+  std::string nine;
+  for (int i = 0; i < 9; ++i)
+    nine += fmt::format("{} GPU-{} 00000000:{}0:00.0 1 0 A\ncrowd {} 1024\n", i, i, i + 1, i);
+  rig.say(nine);
+  answer = rig.helper->ask();
+  REQUIRE(answer.has_value());
+  REQUIRE(answer->cards.size() == 9);
+  CHECK_FALSE(answer->cards[7].crowded);
+  CHECK(answer->cards[8].crowded);
   rig.say(std::string(kA100) + "xid 00000000:3B:00.0 79\n");
   answer = rig.helper->ask();
   REQUIRE(answer.has_value());

@@ -1,6 +1,7 @@
 // Whose processes use the GPUs: see attribution.hpp.
 #include "collectors/gpu/attribution.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_map>
 
@@ -73,10 +74,11 @@ class Owners {
 
 GpuUse attribute(const host::GpuAnswer& answer, const Inventory& inventory, const CgroupsOf& cgroups) {
   GpuUse use;
-  use.complete = answer.bad.empty();
+  const auto crowded = [](const host::GpuCard& card) { return card.crowded; };
+  use.complete = answer.bad.empty() && std::ranges::none_of(answer.cards, crowded);
   std::unordered_map<unsigned, std::size_t> places;  // by the driver's number
   for (const host::GpuCard& card : answer.cards) {
-    if (card.mig) continue;
+    if (card.mig || card.crowded) continue;
     places.emplace(card.index, use.cards.size());
     use.cards.push_back({.minor = card.minor,
                          .uuid = card.uuid,

@@ -139,6 +139,10 @@ DeviceReading NvidiaCards::read() {
   note(answer, reading);
   std::set<std::int32_t> minors;
   for (const host::GpuCard& card : answer.cards) {
+    if (card.crowded)
+      reading.problems.push_back(
+          fmt::format("GPU {} ({}): more processes compute on it than are looked at; its use is not shown",
+                      card.minor, card.uuid));
     if (card.mig) {
       reading.problems.push_back(fmt::format("GPU {} ({}) is divided into MIG instances, and is not reported",
                                              card.minor, card.uuid));

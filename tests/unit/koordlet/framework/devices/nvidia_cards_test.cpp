@@ -127,6 +127,11 @@ TEST_CASE("MIG, lost cards, numbers twice: by name, and the others are reported"
   REQUIRE(reading.problems.size() == 2);
   CHECK(reading.problems[0] == "GPU 2 (gpu-3) is divided into MIG instances, and is not reported");
   CHECK(reading.problems[1] == "GPU 1 (gpu-4): an earlier one has this number; it is not reported");
+  reading = rig.read(std::string(kTwo) + "crowd 1 5000\n");
+  CHECK(reading.devices.size() == 2);
+  REQUIRE(reading.problems.size() == 1);
+  CHECK(
+      reading.problems[0].ends_with("more processes compute on it than are looked at; its use is not shown"));
   for (int i = 0; i < 2; ++i) {
     reading = rig.read("lost\n1 gpu-2 00000000:4D:00.0 10000 0 NVIDIA A100 80GB\n");
     REQUIRE(reading.devices.size() == 2);
