@@ -31,7 +31,11 @@ Result<> check_alone(const runtime::FlagValues& flags, const Place& place, Logge
   }
   const bool cleanup = flags.get_bool("cleanup");
   auto alone = find_alone(places, cleanup ? nanoseconds(0) : kPatience);
-  if (alone || !cleanup) return alone;
+  if (alone) {
+    for (const std::string& text : *alone) log.warn("whether it is alone is not known", kv("why", text));
+    return {};
+  }
+  if (!cleanup) return std::move(alone).error();
   log.warn("what this cleanup takes back somebody else may hold", kv("error", alone.error()));
   return {};
 }

@@ -138,29 +138,51 @@ std::optional<Address> address_of(std::string_view text) {
   return address;
 }
 
-/// "X listens at :9316"; empty: nobody does.
-std::string at_port(const AgentPlaces& places) {
-  const auto address = address_of(places.address);
-  if (!address) return "";
-  const Fd socket(::socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+/// Who holds something; empty: nobody does.
+struct Holder {
+  std::string who;    // "X listens at :9316"
+  bool agent = true;  // or whoever else it is that this one cannot go on beside
+};
+
+bool is_agent(const std::vector<std::string>& procs, int pid) {
+  return std::ranges::any_of(procs, [pid](const std::string& proc) {
+    const auto line = read_file(fmt::format("{}{}/cmdline", proc, pid), kMostText);
+    return line && !plugin_name(*line).empty();
+  });
+}
+
+bool is_taken(const Address& address) {
+  const Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int on = 1;  // as whoever serves there has it: what lingers of closed connections is nobody
-  if (!socket || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return "";
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address->storage), address->size) == 0 ||
-      errno != EADDRINUSE)
-    return "";
-  std::optional<int> pid;
+  if (!socket || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return false;
+  return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0 &&
+         errno == EADDRINUSE;
+}
+
+/// An agent at another address of the same port writes the same files; anybody else there may stay.
+Holder at_port(const AgentPlaces& places) {
+  const auto address = address_of(places.address);
+  if (!address) return {};
+  const bool taken = is_taken(*address);
+  Holder stranger;
   for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
     const auto text = read_file(table, kMostTable);
-    const auto inode = text ? listening_inode(*text, address->port) : std::nullopt;
-    if (!inode) continue;
-    pid = find_process(places.procs, [&](const std::string& proc, int candidate) {
-      return has_socket(proc, candidate, {*inode});
-    });
-    if (pid) break;
+    if (!text) continue;
+    for (const Listener& one : listeners_at(*text, address->port)) {
+      const auto pid = find_process(places.procs, [&](const std::string& proc, int candidate) {
+        return has_socket(proc, candidate, {one.inode});
+      });
+      if (!pid) continue;
+      Holder found{fmt::format("{} listens at {}", describe_process(places.procs, *pid), one.address),
+                   is_agent(places.procs, *pid)};
+      if (found.agent) return found;
+      if (stranger.who.empty()) stranger = std::move(found);
+    }
   }
-  return fmt::format("{} listens at {}",
-                     pid ? describe_process(places.procs, *pid) : "a process that cannot be seen",
-                     places.address);
+  if (!taken) return {};
+  if (stranger.who.empty())
+    stranger = {fmt::format("a process that cannot be seen listens at {}", places.address), false};
+  return stranger;
 }
 
 std::string at_hook_socket(const AgentPlaces& places) {
@@ -182,9 +204,7 @@ std::string at_hook_socket(const AgentPlaces& places) {
                      places.hook_socket);
 }
 
-std::string at_runtime(const AgentPlaces& places) {
-  if (places.nri_socket.empty()) return "";
-  const std::vector<std::uint64_t> peers = connected_to(places.nri_socket);
+std::string at_runtime(const AgentPlaces& places, const std::vector<std::uint64_t>& peers) {
   if (peers.empty()) return "";
   const auto pid = find_process(places.procs, [&](const std::string& proc, int candidate) {
     const auto line = read_file(fmt::format("{}{}/cmdline", proc, candidate), kMostText);
@@ -195,9 +215,54 @@ std::string at_runtime(const AgentPlaces& places) {
                      places.nri_name);
 }
 
+/// Whether somebody is the runtime's plugin whose files this process may not look at: without CAP_SYS_PTRACE,
+/// where /proc hides processes (hidepid), or in a pod without the host's.
+bool has_hidden(const AgentPlaces& places, const std::vector<std::uint64_t>& peers) {
+  return std::ranges::any_of(peers, [&](std::uint64_t peer) {
+    return !find_process(places.procs, [&](const std::string& proc, int candidate) {
+      return has_socket(proc, candidate, {peer});
+    });
+  });
+}
+
+Error refusal(const Holder& holder) {
+  std::string text = holder.agent
+                         ? fmt::format(
+                               "another agent runs on this host: {}. Two would write the same files, "
+                               "one over the other: end it first; nothing was written",
+                               holder.who)
+                         : fmt::format(
+                               "this agent's port is taken: {}. If that is another agent, end it "
+                               "first; else give this one another --addr. Nothing was written",
+                               holder.who);
+  return Error(Code::already_exists, std::move(text));
+}
+
+/// Of "0100007F:2464", the address's words as the machine has them: "127.0.0.1:9316". Empty: it is none.
+std::string address_text(std::string_view hex, std::uint16_t port) {
+  std::array<std::uint32_t, 4> words{};
+  constexpr std::size_t kDigits = 8;
+  const std::size_t count = hex.size() / kDigits;
+  if (hex.size() % kDigits != 0 || (count != 1 && count != words.size())) return "";
+  bool all = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view word = hex.substr(i * kDigits, kDigits);
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), words.at(i), 16);
+    if (error != std::errc() || end != word.data() + word.size()) return "";
+    all = all && words.at(i) == 0;
+  }
+  if (all) return fmt::format(":{}", port);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const int family = count == 1 ? AF_INET : AF_INET6;
+  if (::inet_ntop(family, words.data(), text.data(), text.size()) == nullptr) return "";
+  if (family == AF_INET) return fmt::format("{}:{}", text.data(), port);
+  return fmt::format("[{}]:{}", text.data(), port);
+}
+
 }  // namespace
 
-std::optional<std::uint64_t> listening_inode(std::string_view table, std::uint16_t port) {
+std::vector<Listener> listeners_at(std::string_view table, std::uint16_t port) {
+  std::vector<Listener> all;
   while (!table.empty()) {
     const auto end = std::min(table.find('\n'), table.size());
     std::string_view line = table.substr(0, end);
@@ -214,15 +279,17 @@ std::optional<std::uint64_t> listening_inode(std::string_view table, std::uint16
       line.remove_prefix(stop);
     }
     if (count < fields.size()) continue;
-    const std::string_view local = fields[1].substr(std::min(fields[1].rfind(':') + 1, fields[1].size()));
+    const std::size_t colon = std::min(fields[1].rfind(':'), fields[1].size() - 1);
+    const std::string_view local = fields[1].substr(colon + 1);
     unsigned number = 0, state = 0;
     std::uint64_t inode = 0;
     (void)std::from_chars(local.data(), local.data() + local.size(), number, 16);
     (void)std::from_chars(fields[3].data(), fields[3].data() + fields[3].size(), state, 16);
     (void)std::from_chars(fields[9].data(), fields[9].data() + fields[9].size(), inode);
-    if (number == port && state == kListens && inode != 0) return inode;
+    if (number == port && state == kListens && inode != 0)
+      all.push_back({inode, address_text(fields[1].substr(0, colon), port)});
   }
-  return std::nullopt;
+  return all;
 }
 
 std::string plugin_name(std::string_view command_line) {
@@ -263,19 +330,24 @@ std::string describe_process(const std::vector<std::string>& procs, int pid) {
   return fmt::format("pid {}", pid);
 }
 
-Result<> find_alone(const AgentPlaces& places, nanoseconds patience) {
+Result<std::vector<std::string>> find_alone(const AgentPlaces& places, nanoseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   for (;;) {
-    std::string who = at_port(places);
-    if (who.empty()) who = at_hook_socket(places);
-    if (who.empty()) who = at_runtime(places);
-    if (who.empty()) return {};
-    if (std::chrono::steady_clock::now() >= deadline)
-      return Error(
-          Code::already_exists,
-          fmt::format("another agent runs on this host: {}. Two would write the same files, one over "
-                      "the other: end it first; nothing was written",
-                      who));
+    Holder holder = at_port(places);
+    if (holder.who.empty()) holder = {at_hook_socket(places)};
+    const auto peers =
+        places.nri_socket.empty() ? std::vector<std::uint64_t>() : connected_to(places.nri_socket);
+    if (holder.who.empty()) holder = {at_runtime(places, peers)};
+    if (holder.who.empty()) {
+      std::vector<std::string> unseen;
+      if (has_hidden(places, peers))
+        unseen.push_back(fmt::format(
+            "who is connected to {} cannot be seen (without CAP_SYS_PTRACE, with hidepid, or in a "
+            "pod without hostPID): another agent may be the container runtime's plugin {}",
+            places.nri_socket, places.nri_name));
+      return unseen;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) return refusal(holder);
     (void)::poll(nullptr, 0, kRetryMs);
   }
 }

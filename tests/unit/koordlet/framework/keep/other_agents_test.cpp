@@ -34,18 +34,24 @@ TEST_CASE("A table of the kernel's names who listens at a port", "[koordlet][kee
       "   3: 00000000000000000000000000000000:2467 00000000000000000000000000000000:0000 0A "
       "00000000:00000000 "
       "00:00000000 00000000     0        0 99999999999 1 f 100 0 0 10 0\n"
+      "   5: 0100007F:2469 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 5 1 f\n"
+      "   6: 00000000000000000000000001000000:2469 00000000000000000000000000000000:0000 0A "
+      "00000000:00000000 00:00000000 00000000     0        0 6 1 f\n"
+      "   7: nonsense:246A 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 7 1 f\n"
       "garbage\n   4: :";
   struct Row {
     std::uint16_t port;
-    std::optional<std::uint64_t> inode;
+    std::vector<Listener> listeners;
   };
-  const Row row = GENERATE(values<Row>({{0x2464, 4711},          // it listens
-                                        {0x2465, std::nullopt},  // a connection
-                                        {0x2466, std::nullopt},  // what is left of one
-                                        {0x2467, 99999999999},   // IPv6
-                                        {0x2468, std::nullopt}}));
+  const Row row = GENERATE(values<Row>({{0x2464, {{4711, ":9316"}}},         // it listens
+                                        {0x2465, {}},                        // a connection
+                                        {0x2466, {}},                        // what is left of one
+                                        {0x2467, {{99999999999, ":9319"}}},  // IPv6
+                                        {0x2468, {}},
+                                        {0x2469, {{5, "127.0.0.1:9321"}, {6, "[::1]:9321"}}},
+                                        {0x246A, {{7, ""}}}}));
   CAPTURE(row.port);
-  CHECK(listening_inode(kTable, row.port).value_or(0) == row.inode.value_or(0));
+  CHECK(listeners_at(kTable, row.port) == row.listeners);
 }
 
 TEST_CASE("A command line says whether a process is a node agent, and the plugin's name",
@@ -150,8 +156,9 @@ TEST_CASE("Who listens at the port is found, and waited for", "[koordlet][keep]"
   REQUIRE_FALSE(found.has_value());
   CHECK(found.error().code() == Code::already_exists);
   CHECK_THAT(found.error().message(), Catch::Contains(fmt::format("pid {}, ", holder.pid())) &&
-                                          Catch::Contains(fmt::format(" listens at {}", places.address)) &&
-                                          Catch::Contains("nothing was written"));
+                                          Catch::Contains(fmt::format(" listens at 127.0.0.1:{}", port)) &&
+                                          Catch::StartsWith("this agent's port is taken: ") &&
+                                          Catch::Contains("Nothing was written"));
   places.procs.clear();
   CHECK_THAT(find_alone(places, nanoseconds(0)).error().message(), Catch::Contains("cannot be seen"));
   places.address = "0";
@@ -159,6 +166,28 @@ TEST_CASE("Who listens at the port is found, and waited for", "[koordlet][keep]"
   places.address = fmt::format("127.0.0.1:{}", port);
   holder.end();
   CHECK(find_alone(places, std::chrono::seconds(3)).has_value());
+}
+
+TEST_CASE("At another address of the port an agent is one too many, and anybody else is not",
+          "[koordlet][keep]") {
+  std::uint16_t port = 0;
+  const Fd socket = listen_at_port(port);
+  struct stat status {};
+  REQUIRE(::fstat(socket.get(), &status) == 0);
+  Tree tree;
+  tree.write("proc/71/cmdline", GENERATE("/koordlet\0"s, "/usr/bin/other\0"s));
+  REQUIRE(::mkdir((tree / "proc/71/fd").c_str(), 0755) == 0);
+  REQUIRE(::symlink(fmt::format("socket:[{}]", status.st_ino).c_str(), (tree / "proc/71/fd/3").c_str()) == 0);
+  AgentPlaces places;
+  places.procs = {tree / "proc/"};
+  places.address = fmt::format("127.0.0.2:{}", port);
+  const auto found = find_alone(places, nanoseconds(0));
+  const bool agent = koord::read_file(tree / "proc/71/cmdline")->starts_with("/koordlet");
+  CHECK(found.has_value() != agent);
+  if (!agent) return;
+  CHECK_THAT(found.error().message(),
+             Catch::StartsWith(fmt::format(
+                 "another agent runs on this host: pid 71, /koordlet listens at 127.0.0.1:{}. ", port)));
 }
 
 TEST_CASE("Who answers at the hook socket is found", "[koordlet][keep]") {
@@ -207,7 +236,16 @@ TEST_CASE("Who is the runtime's plugin of that name is found", "[koordlet][keep]
   add(71, "/koordlet\0"s, elsewhere.first);                                     // another runtime's
   add(72, "/other-plugin\0"s, plugin.first);                                    // no agent
   add(73, "/koordlet\0--runtime-hooks-nri-plugin-name=mine\0"s, plugin.first);  // by another name
-  CHECK(find_alone(places, nanoseconds(0)).has_value());
+  const auto alone = find_alone(places, nanoseconds(0));
+  REQUIRE(alone.has_value());
+  CHECK(alone->empty());
+  // Whose files cannot be looked at may be one.
+  tree.remove("proc/72");
+  tree.remove("proc/73");
+  const auto unseen = find_alone(places, nanoseconds(0));
+  REQUIRE(unseen.has_value());
+  REQUIRE(unseen->size() == 1);
+  CHECK_THAT(unseen->front(), Catch::Contains("CAP_SYS_PTRACE") && Catch::Contains("plugin koordlet_nri"));
   add(74, "/koordlet\0-v=4\0"s, plugin.first);
   const auto found = find_alone(places, nanoseconds(0));
   REQUIRE_FALSE(found.has_value());
