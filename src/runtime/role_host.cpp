@@ -106,8 +106,11 @@ class RoleHost::Impl {
     slot->role = std::move(*role);
     slot->server.emplace(*slot->context);
     slots.push_back(std::move(slot));
+    if (is_done()) return {};  // what it was for is done: nobody is asked, and nobody is served
     return slots.back()->server->open(descriptor);
   }
+
+  bool is_done() const { return ended.is_set() && !failure; }
 
   static Task<Result<>> run_role(RoleSlot& slot) {
     Result<> ended = co_await slot.role->run();
@@ -147,7 +150,7 @@ Result<> RoleHost::add(std::span<const RoleDescriptor* const> roles, const Comma
 Task<Result<>> RoleHost::run() {
   for (const auto& slot : impl_->slots) {
     impl_->tasks.spawn(std::string(slot->descriptor->name), Impl::run_role(*slot));
-    impl_->check_rights(*slot);
+    if (!impl_->is_done()) impl_->check_rights(*slot);
   }
   impl_->parts.informers.start();
   KOORD_CO_CHECK(co_await impl_->ended.wait());

@@ -15,14 +15,10 @@ namespace {
 
 class Finished final : public Role {
  public:
-  explicit Finished(RoleContext& context) : context_(context) {}
-  Task<Result<>> run() override {
-    context_.finish();
-    co_return co_await cancelled_.wait();
-  }
+  explicit Finished(RoleContext& context) { context.finish(); }
+  Task<Result<>> run() override { co_return co_await cancelled_.wait(); }
 
  private:
-  RoleContext& context_;
   Event cancelled_;
 };
 
