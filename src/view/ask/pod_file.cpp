@@ -105,14 +105,19 @@ Task<Result<MadePod>> admit(kube::Client& client, std::string json) {
   co_return std::move(written);
 }
 
-Task<Result<MadePod>> as_written(kube::Client& client, std::string json) {
-  KOORD_CO_TRY(pod, api::decode<api::Pod>(json));
+Result<std::shared_ptr<api::Pod>> pod_as_written(const std::string& json) {
+  KOORD_TRY(pod, api::decode<api::Pod>(json));
   fill_in(pod);
-  const Result<> priority = co_await find_priority(client, pod);
-  (void)priority;  // then it is what the file says
   pod.metadata.uid = "new";
+  return std::make_shared<api::Pod>(std::move(pod));
+}
+
+Task<Result<MadePod>> as_written(kube::Client& client, std::string json) {
   MadePod made;
-  made.pod = std::make_shared<api::Pod>(std::move(pod));
+  KOORD_CO_TRY(pod, pod_as_written(json));
+  const Result<> priority = co_await find_priority(client, *pod);
+  (void)priority;  // then it is what the file says
+  made.pod = std::move(pod);
   co_return made;
 }
 

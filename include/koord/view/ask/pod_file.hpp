@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "koord/async/task.hpp"
+#include "koord/base/result.hpp"
 #include "koord/kube/client.hpp"
 
 namespace koord::api {
@@ -26,6 +27,10 @@ struct MadePod {
 /// The pod as the API server would admit it, with what it and its webhooks fill in; it is not made (a dry
 /// run). Where the user may not, or the server refuses, as the file says, with the priority of its class.
 Task<Result<MadePod>> admit(kube::Client& client, std::string json);
+
+/// The pod as it is written, with what the API server fills in that decides where it may go, but for its
+/// priority where only its class is named.
+Result<std::shared_ptr<api::Pod>> pod_as_written(const std::string& json);
 
 /// The pod as it is written, with what the API server fills in that decides where it may go; nobody is asked
 /// but for the priority of its class. Without a note.
