@@ -154,6 +154,18 @@ void reservation(std::string& out, const ReservationView& r) {
   if (r.more_owners > 0) out += fmt::format("  and {} more\n", r.more_owners);
 }
 
+/// What the scheduler says, less of whom it would preempt where a line of its own tells that.
+std::string_view without_preemption(const ExplanationView& v) {
+  constexpr std::string_view kPreemption = "preemption: ";
+  const std::string_view said = v.message;
+  const auto at = said.find(kPreemption);
+  if (at == std::string_view::npos) return said;
+  const bool is_told = std::ranges::any_of(v.preemption, [&](const PreemptionView& p) {
+    return p.node.empty() && p.message == said.substr(at + kPreemption.size());
+  });
+  return is_told ? said.substr(0, said.find_last_not_of(' ', at == 0 ? 0 : at - 1) + 1) : said;
+}
+
 }  // namespace
 
 std::string render(const ExplanationView& v, bool wide) {
@@ -214,9 +226,8 @@ std::string render(const ExplanationView& v, bool wide) {
                        count(static_cast<std::int64_t>(victims.size()), "pod"), p.node,
                        fmt::join(victims, ", "));
   }
-  if (!v.message.empty())
-    out +=
-        fmt::format("\nWhat the scheduler says of an attempt now:\n  {}\n", figures::reason_first(v.message));
+  if (const std::string_view said = without_preemption(v); !said.empty())
+    out += fmt::format("\nWhat the scheduler says of an attempt now:\n  {}\n", figures::reason_first(said));
   if (!v.attempts.empty()) out += "\nWhat the running scheduler remembers, the oldest first:\n";
   for (const AttemptRecord& a : v.attempts) attempt(out, a);
   if (!v.notes.empty()) out += '\n';

@@ -314,6 +314,9 @@ TEST_CASE("what it would preempt") {
     const std::string text = explain::render(ask(world, pod, false));
     CHECK(text.find("\nPreemption: it would preempt nobody: 1 No preemption victims found for incoming pod "
                     "(0/1 nodes)\n") != std::string::npos);
+    CHECK(text.find("No preemption victims found") == text.rfind("No preemption victims found"));
+    CHECK(text.find("\nWhat the scheduler says of an attempt now:\n  1 Insufficient cpu (0/1 nodes)\n") !=
+          std::string::npos);
   }
 }
 
