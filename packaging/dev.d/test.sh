@@ -192,6 +192,16 @@ tier_quiet() {
 
 tier_node() { tier_patient; tier_quiet; }
 
+# What knows the machine best, base to host, built for another one and run by an emulator of programs.
+ARM64_TESTS=(base async json net api cel kube kube_client host host_nvml nvml_program)
+tier_arm64() {
+  say "== arm64: unit tests of base to host under qemu's user mode"
+  run_check arm64-sysroot arm64-sysroot
+  if [[ ! -d $(arm64_folder)/sysroot ]]; then return; fi
+  configure_arm64
+  run_meson_tests arm64 build-arm64 --timeout-multiplier 10 --suite unit "${ARM64_TESTS[@]}"
+}
+
 # What need not run at each change: every hostile input under ASan, container runtimes (Debian's docker among them) with hooks
 # and kills, the attacks in full, the scheduler beside its oracle for 100,000 random steps, every fuzzer for a minute.
 # packaging/MEASURED.md says when it ran last.
@@ -207,6 +217,7 @@ tier_long() {
   run_check debian-root debian-root
   run_meson_tests long build --suite long --num-processes 1
   run_check reproducible reproducible
+  tier_arm64
   run_check random bench scheduler_reference
   run_check attack-whole attack
   run_check fuzz fuzz 60

@@ -161,11 +161,15 @@ TEST_CASE("A driver that hangs or crashes costs an answer", "[nvml]") {
 }
 
 TEST_CASE("It runs in another root, with that one's loader and driver", "[nvml]") {
+#if defined(__aarch64__)
+  const std::string loader = "/lib/ld-linux-aarch64.so.1", libraries = "/lib/aarch64-linux-gnu/";
+#else
   const std::string loader = "/lib64/ld-linux-x86-64.so.2", libraries = "/lib/x86_64-linux-gnu/";
+#endif
   if (::geteuid() != 0 || !std::filesystem::exists(loader)) return;
   Rig rig;
-  for (const char* const folder : {"root/lib64/", "root/lib/x86_64-linux-gnu/", "root/dev/"})
-    rig.tree.write(folder, "");
+  for (const std::string& folder : {loader.substr(0, loader.rfind('/') + 1), libraries, std::string("/dev/")})
+    rig.tree.write("root" + folder, "");
   std::filesystem::copy_file(std::filesystem::canonical(loader), rig.tree / ("root" + loader));
   for (const char* const name : {"libc.so.6", "libdl.so.2"})
     std::filesystem::copy_file(std::filesystem::canonical(libraries + name),
