@@ -1,6 +1,7 @@
 #include "koord/host/cgroup_stats.hpp"
 
 #include <array>
+#include <utility>
 
 #include "koord/host/text.hpp"
 
@@ -109,6 +110,34 @@ Result<MemoryStat> parse_memory_stat(std::string_view text, CgroupVersion versio
       return Error(Code::parse, "memory.stat: no line " +
                                     std::string(version == CgroupVersion::v1 ? rows[i].v1 : rows[i].v2));
   return stat;
+}
+
+Result<MemoryUse> parse_numa_use(std::string_view text, std::uint64_t page_size) {
+  constexpr std::string_view kPrefix = "hierarchical_";
+  std::uint64_t anon = 0, file = 0, unevictable = 0;
+  const std::array<std::pair<std::string_view, std::uint64_t*>, 3> rows = {
+      {{"file=", &file}, {"anon=", &anon}, {"unevictable=", &unevictable}}};
+  unsigned found = 0;
+  std::string_view line;
+  while (next_line(text, line)) {
+    if (!line.starts_with(kPrefix)) continue;
+    std::string_view rest = line.substr(kPrefix.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& [name, value] = rows[i];
+      if (!rest.starts_with(name)) continue;
+      rest.remove_prefix(name.size());
+      if (!to_number(next_word(rest), *value) || *value > ~std::uint64_t{0} / 4 / page_size)
+        return malformed("memory.numa_stat", line);
+      found |= 1U << i;
+      break;
+    }
+  }
+  if (found != (1U << rows.size()) - 1)
+    return Error(Code::parse, "memory.numa_stat: no line hierarchical_file, _anon or _unevictable");
+  MemoryUse use;
+  use.used = (anon + unevictable) * page_size;
+  use.used_with_page_cache = use.used + file * page_size;
+  return use;
 }
 
 Result<> parse_numa_stat(std::string_view text, CgroupVersion version, std::uint64_t page_size,

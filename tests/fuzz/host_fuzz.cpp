@@ -49,6 +49,7 @@ void check_v1_and_v2(std::string_view text) {
     std::vector<std::uint64_t> nodes;
     (void)parse_numa_stat(text, version, 65'536, nodes).has_value();
   }
+  if (const auto use = parse_numa_use(text, 65'536)) check(use->used <= use->used_with_page_cache);
   if (const auto max = parse_cpu_max(text)) check(max->period_us > 0 && max->quota_us >= kUnlimited);
   if (const auto limit = parse_memory_limit(text)) check(*limit >= kUnlimited);
   (void)parse_counter(text).has_value();

@@ -33,6 +33,14 @@ struct MemoryStat {  // bytes
 /// v1 reads the total_* lines (the whole subtree). A missing line is Code::parse.
 Result<MemoryStat> parse_memory_stat(std::string_view text, CgroupVersion version);
 
+/// The same two sums of v1's memory.numa_stat, whose hierarchical_* lines count the same lists of pages: of a
+/// kernel that knows NUMA, and with few nodes, in a third of the time. Code::parse: a line is missing
+/// (kernels before 3.19 have none), or a number is none.
+struct MemoryUse {  // bytes
+  std::uint64_t used = 0, used_with_page_cache = 0;
+};
+Result<MemoryUse> parse_numa_use(std::string_view text, std::uint64_t page_size);
+
 inline constexpr std::size_t kMaxNumaNodes = 1024;  // the most that Linux can be built for
 
 /// memory.numa_stat: bytes by the NUMA node's number; v1's "total" line, in pages of `page_size` bytes, v2's

@@ -51,6 +51,28 @@ TEST_CASE("memory.stat: the subtree in v1, and what is used") {
   CHECK(missing.error().message() == "memory.stat: no line file");
 }
 
+TEST_CASE("memory.numa_stat of v1: what memory.stat says of the whole subtree") {
+  const std::string lines =
+      "hierarchical_total=2959546 N0=2959546\nhierarchical_file=2259394 N0=2259394\n"
+      "hierarchical_anon=695285 N0=695285\nhierarchical_unevictable=4867 N0=4867\n";
+  const auto use = parse_numa_use(
+      "total=6541 N0=6541\nfile=1300 N0=1300\nanon=374 N0=374\nunevictable=4867 N0=4867\n" + lines, 4096);
+  REQUIRE(use.has_value());
+  CHECK(use->used == (695'285ULL + 4'867) * 4096);
+  CHECK(use->used_with_page_cache == (695'285ULL + 4'867 + 2'259'394) * 4096);
+  REQUIRE(parse_numa_use("hierarchical_file=1\nhierarchical_anon=2 N0=1 N1=1\nhierarchical_unevictable=3\n",
+                         65'536)
+              ->used == 5 * 65'536);
+  for (const char* text : {"", "total=1 N0=1\nfile=1 N0=1\nanon=1 N0=1\nunevictable=0 N0=0\n",
+                           "hierarchical_file=1\nhierarchical_anon=2\n",
+                           "hierarchical_file=1\nhierarchical_anon=-2\nhierarchical_unevictable=3\n",
+                           "hierarchical_file=18446744073709551615\nhierarchical_anon=2\n"
+                           "hierarchical_unevictable=3\n"}) {
+    CAPTURE(text);
+    CHECK(parse_numa_use(text, 4096).has_error());
+  }
+}
+
 TEST_CASE("memory.numa_stat: bytes by the node's number, whatever a page is and which numbers there are") {
   using Bytes = std::vector<std::uint64_t>;
   constexpr std::uint64_t kPage = 65'536;

@@ -60,6 +60,7 @@ void GroupsCollector::follow(const Inventory& inventory) {
 
 void GroupsCollector::sample(const TickView& view) {
   complete_ = view.inventory->pods_known;
+  groups_.start_tick();
   for (std::size_t i = 0; i < tracked_.pods.size(); ++i) {
     SampledPod& pod = *tracked_.pods[i];
     groups_.sample(pod.state, pod.info->group, view.at);
@@ -105,7 +106,7 @@ void GroupsCollector::read_numa(SampledPod& pod) {
     return;
   }
   std::string_view text;
-  if (!context_.read_once(host::Knob::memory_numa_stat, pod.info->group, text)) return;
+  if (!groups_.read_numa(pod.state, pod.info->group, text)) return;
   if (const auto parsed =
           host::parse_numa_stat(text, context_.cgroups.version(), context_.config.page_size, bytes_);
       parsed)

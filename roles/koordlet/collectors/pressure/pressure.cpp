@@ -19,6 +19,10 @@ constexpr std::array<std::string_view, 3> kNodeFiles = {"cpu", "memory", "io"};
 constexpr std::array<std::string_view, 3> kPrecisions = {"avg10", "avg60", "avg300"};
 constexpr std::array<std::string_view, 2> kDegrees = {"some", "full"};
 
+/// Most kernels have these files in all groups or in none. Where no group has had one for so many rounds,
+/// one group in six is asked in each, and whoever is new.
+constexpr std::uint64_t kRoundsWithout = 2, kRareRounds = 6;
+
 constexpr metrics::Metric kPodPressure{.name = "koordlet_pod_psi",
                                        .type = metrics::Type::gauge,
                                        .help = "Pressure stall information of a pod, in percent",
@@ -147,8 +151,11 @@ void PressureCollector::follow(const Inventory& inventory) {
 
 void PressureCollector::sample(const TickView& view) {
   if (view.tick % every_ == 0) read_node();
-  for (std::size_t i = (every_ - view.tick % every_) % every_; i < targets_.size(); i += every_)
-    read(*targets_[i]);
+  const bool rare = ticks_without_ >= kRoundsWithout * every_;
+  ++ticks_without_;
+  std::uint64_t turn = view.tick / every_;
+  for (std::size_t i = (every_ - view.tick % every_) % every_; i < targets_.size(); i += every_, ++turn)
+    if (Target& target = *targets_[i]; !rare || !target.asked || turn % kRareRounds == 0) read(target);
 }
 
 void PressureCollector::show(TickView& view) const { view.slots.show(&pressure_, view.at); }
@@ -171,6 +178,7 @@ void PressureCollector::read_node() {
 }
 
 void PressureCollector::read(Target& target) {
+  target.asked = true;
   for (std::size_t resource = 0; resource < PressureGauges::kKnobs.size(); ++resource) {
     const host::Knob knob = PressureGauges::kKnobs.at(resource);
     Stall& stall = stall_of(pressure(target), resource);
@@ -179,6 +187,7 @@ void PressureCollector::read(Target& target) {
     const Outcome outcome = reader_.read_once(knob, target.group, text);
     if (outcome == Outcome::failed) faults_.failed(host::row(knob).name, target.group, reader_.last_errno());
     if (outcome != Outcome::good) continue;
+    ticks_without_ = 0;
     const auto parsed = host::parse_pressure(text);
     if (!parsed) {
       faults_.garbled(host::row(knob).name, target.group, parsed.error());

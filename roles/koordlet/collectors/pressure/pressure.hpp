@@ -50,6 +50,7 @@ class PressureCollector final : public Collector {
     std::vector<std::string> labels;
     bool container = false;
     std::size_t place = 0;  // in pressure_.pods or pressure_.containers
+    bool asked = false;     // read at least once
     PressureGauges gauges;
   };
   const metrics::Family<metrics::Gauge>& family(const Target& target) const {
@@ -62,6 +63,7 @@ class PressureCollector final : public Collector {
   void read(Target& target);
 
   std::uint32_t every_;
+  std::uint64_t ticks_without_ = 0;  // since a group had one of the files
   KernelReader& reader_;
   ReadFaults& faults_;
   metrics::Family<metrics::Gauge> pods_, containers_;

@@ -32,6 +32,7 @@ Intent& Plan::want(host::Knob knob, std::string_view group, KnobValue value, std
   intent.undo = free ? std::optional<KnobValue>(*free) : std::nullopt;
   intent.held = false;
   intent.yields = false;
+  intent.unique = false;
   return intent;
 }
 

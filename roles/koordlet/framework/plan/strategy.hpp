@@ -53,6 +53,9 @@ struct Intent {
   bool held = false;  // of an earlier tick: the strategy cannot tell now
   /// Where another program writes the file, too, its value stays.
   bool yields = false;
+  /// No other group will ever have this one's name, as a container's, whose id is in it: whether it is still
+  /// the same one is asked seldom.
+  bool unique = false;
 };
 
 /// What one strategy wants: each knob of a group is set (named by want()), kept (hold(), until the deadline

@@ -383,12 +383,13 @@ class QosManager::Impl final : public KnobReader {
   }
 
   /// In force: nothing is asked of the kernel for a while. Whether a group that is limited is still the same
-  /// one is asked with every tick, for who makes it anew, as systemd does with a service's, sets it free.
+  /// one is asked with every tick, for who makes it anew, as systemd does with a service's, sets it free; not
+  /// of a container's, which nobody makes anew.
   bool is_quiet(const Arbiter::Decision& decision) const {
     if (decision.plan >= strategies_.size()) return false;
     const ManagedStrategy::Turn& turn = strategies_[decision.plan].turn;
     const bool limits = decision.level == 0 && decision.intent->undo != *decision.value;
-    if (now_ >= turn.look_at || (limits && !turn.stands)) return false;
+    if (now_ >= turn.look_at || (limits && !turn.stands && !decision.intent->unique)) return false;
     if (const auto* other = suspender_of(decision.intent->knob, decision.group)) {
       const bool in_force = executor_.holds(other->target, *other->value);
       if (in_force && suspends(*other)) return true;     // it has none, and takes none

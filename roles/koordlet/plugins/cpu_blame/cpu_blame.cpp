@@ -198,13 +198,13 @@ class CpuBlame final : public Strategy {
     has_idle_ = false;
     if (context_.is_set("disable-cpu-idle")) return;
     for (const BeGroup& root : tier_.groups())
-      if (!root.kubernetes) idle_.push_back(root.group);
+      if (!root.kubernetes) idle_.push_back({root.group});
     for (const auto& pod : inventory.pods) {
       if (!pod->is_be() || !containers_may_idle(inventory, *pod)) continue;
       for (const ContainerInfo& container : pod->containers)
         for (const BeGroup& root : tier_.groups())
           if (root.kubernetes && host::is_below(container.group, root.group))
-            idle_.push_back(container.group);
+            idle_.push_back({container.group, true});
     }
     if (inventory.node.static_cpu_policy) return;
     has_idle_ = std::any_of(tier_.groups().begin(), tier_.groups().end(), [this](const BeGroup& root) {
@@ -219,8 +219,11 @@ class CpuBlame final : public Strategy {
       if (group.kubernetes) intent.undo = kLeastShares;  // which is what the kubelet gives it
     }
     if (!settings_.idle) return;
-    for (const std::string_view group : idle_)
-      plan.want(Knob::cpu_idle, group, std::int64_t{1}, kGiveWay).audit_reason = kAdjust;
+    for (const Idle& one : idle_) {
+      Intent& intent = plan.want(Knob::cpu_idle, one.group, std::int64_t{1}, kGiveWay);
+      intent.audit_reason = kAdjust;
+      intent.unique = one.container;
+    }
   }
 
   void want_quota(std::int64_t limit_milli, Plan& plan) {
@@ -284,9 +287,14 @@ class CpuBlame final : public Strategy {
   std::optional<Steering> steering_;  // while it is on
   std::uint64_t counted_cuts_ = 0, counted_returns_ = 0;
   std::optional<std::int64_t> most_milli_;
-  int incomplete_ = 0;                  // ticks in a row
-  std::vector<std::string_view> idle_;  // of the inventory that tier_ follows
-  bool has_idle_ = false;               // the kernel
+  int incomplete_ = 0;  // ticks in a row
+  /// Of the inventory that tier_ follows.
+  struct Idle {
+    std::string_view group;
+    bool container = false;
+  };
+  std::vector<Idle> idle_;
+  bool has_idle_ = false;  // the kernel
 };
 
 constexpr metrics::Table kMetrics = {&kTarget, &kCaused, &kCores, &kState, &kTightened, &kGivenBack};

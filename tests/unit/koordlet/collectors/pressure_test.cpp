@@ -71,6 +71,51 @@ TEST_CASE("Pressure of the node, of pods and of containers") {
   CHECK(bench.registry.exposition().find("a-c0") == std::string::npos);
 }
 
+TEST_CASE("Where no group has pressure one in six is asked, until one has") {
+  FakeNode fake(CgroupVersion::v1);
+  Bench bench(fake, {.numa_interval = std::chrono::hours(1),
+                     .is_on = [](std::string_view gate) { return gate == "PSICollector"; }});
+  std::vector<std::shared_ptr<PodInfo>> pods;
+  for (int i = 0; i < 60; ++i) pods.push_back(pod(fmt::format("pod-{:02}", i), Qos::ls, 0));
+  for (const auto& one : pods) {
+    fake.cpu(one->group, 0);
+    fake.group_memory(one->group, 0, 0);
+    fake.numa_pages(one->group, {1});
+  }
+  auto now = std::make_shared<Inventory>();
+  now->pods_known = true;
+  now->generation = 1;
+  now->pods.assign(pods.begin(), pods.end());
+  int second = 0;
+  const auto opens = [&](int ticks) {
+    const std::uint64_t before = bench.sampler.stats().opens;
+    for (int i = 0; i < ticks; ++i) bench.tick(now, seconds(second++));
+    return bench.sampler.stats().opens - before;
+  };
+  opens(30);  // three rounds
+  const std::uint64_t others = opens(60);
+  CHECK(others >= 60 * 3);  // each group once, three files
+  const std::uint64_t again = opens(60);
+  CHECK(again <= others);
+  CHECK(others < 60 * 3 + 60 * 12);  // of the node and the best-effort root what is missing
+  // A group that is new is asked at once, and then all are.
+  const auto fresh = pod("pod-zz", Qos::ls, 0);
+  fake.cpu(fresh->group, 0);
+  fake.group_memory(fresh->group, 0, 0);
+  fake.tree().write(fake.path("cpuacct", fresh->group, "cpu.pressure"),
+                    "some avg10=7.00 avg60=2.00 avg300=3.00 total=1\n");
+  fake.tree().write(fake.path("cpuacct", pods[0]->group, "io.pressure"),
+                    "some avg10=5.00 avg60=2.00 avg300=3.00 total=1\n");
+  auto more = std::make_shared<Inventory>(*now);
+  more->generation = 2;
+  more->pods.push_back(fresh);
+  now = more;
+  opens(20);
+  const PressureView& shown = *bench.tick(now, seconds(second)).find<PressureView>();
+  CHECK(shown.pods[60].cpu.some_avg10 == 7);
+  CHECK(shown.pods[0].io.some_avg10 == 5);
+}
+
 TEST_CASE("Without PSICollector nobody shows pressure") {
   FakeNode fake(CgroupVersion::v2);
   Bench bench(fake);

@@ -13,7 +13,7 @@ using testing::QosRig;
 /// What the strategies below do and have done.
 struct Script {
   int plans = 0, neutral = 0;
-  bool tells = true;
+  bool tells = true, unique = false;
   std::int64_t shares = 512;
 };
 Script script;
@@ -97,6 +97,38 @@ TEST_CASE("A strategy that looks at the inventory alone is asked when that chang
   for (int i = 0; i < 3; ++i) rig.tick(1);
   CHECK(rig.kernel.group("web").shares == 256);
   CHECK(script.plans == 3);
+}
+
+/// A limit of one group, in each tick.
+class Limiting final : public Strategy {
+ public:
+  void plan(const TickView&, Plan& plan) override {
+    plan.want(Knob::cpu_shares, "web", std::int64_t{512}, "a test").unique = script.unique;
+  }
+  void release(const Inventory&, Plan&) override {}
+};
+Result<std::unique_ptr<Strategy>> make_limiting(const PluginContext&) {
+  return std::unique_ptr<Strategy>(std::make_unique<Limiting>());
+}
+
+TEST_CASE("Whether a limited group is still the same one is asked seldom where nobody can make it anew",
+          "[koordlet][manager]") {
+  static constexpr StrategyEntry kLimiting{.name = "Limiting", .make = make_limiting};
+  Bench rig;
+  const StrategyEntry* rows[] = {&kLimiting};
+  rig.strategies = rows;
+  script.unique = GENERATE(false, true);
+  CAPTURE(script.unique);
+  rig.start();
+  for (int i = 0; i < 10; ++i) rig.tick(1);
+  CHECK(rig.kernel.group("web").shares == 512);
+  rig.kernel.looks = 0;
+  for (int i = 0; i < 20; ++i) rig.tick(1);
+  CHECK(rig.kernel.looks == (script.unique ? 2 : 20));
+  rig.kernel.remove("web");
+  rig.kernel.group("web").shares = 1024;
+  for (int i = 0; i < 11; ++i) rig.tick(1);
+  CHECK(rig.kernel.group("web").shares == 512);
 }
 
 TEST_CASE("Not more often than its flag says, and in the end for the last change", "[koordlet][manager]") {
