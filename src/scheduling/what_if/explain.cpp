@@ -437,6 +437,21 @@ class Explaining {
     say_of_attempt(make_pod_info(pod_, engine_.context().nodes.resources()));
     say_of_preemption(decisions);
   }
+  /// Each of a profile's plugins that make room has its say, and often the same.
+  static std::string told_of_preemption(std::string_view message) {
+    constexpr std::string_view kBegin = "preemption: ", kNext = ", preemption: ";
+    if (const auto at = message.find(kBegin); at != std::string_view::npos)
+      message.remove_prefix(at + kBegin.size());
+    std::vector<std::string_view> said;
+    while (true) {
+      const auto end = message.find(kNext);
+      if (const auto one = message.substr(0, end); std::ranges::find(said, one) == said.end())
+        said.push_back(one);
+      if (end == std::string_view::npos) break;
+      message.remove_prefix(end + kNext.size());
+    }
+    return fmt::format("{}", fmt::join(said, "; "));
+  }
   void say_of_preemption(const std::vector<Decision>& decisions) {
     const auto tried =
         std::ranges::find_if(decisions, [](const Decision& d) { return d.preemption().tried; });
@@ -444,8 +459,7 @@ class Explaining {
     const Preemption& preemption = tried->preemption();
     PreemptionView& out = v_.preemption.emplace_back();
     if (preemption.victims.empty()) {
-      const auto at = tried->message().find("preemption: ");
-      out.message = at == std::string::npos ? tried->message() : tried->message().substr(at + 12);
+      out.message = told_of_preemption(tried->message());
       return;
     }
     Symbol node = tried->nominate().value_or(Symbol());

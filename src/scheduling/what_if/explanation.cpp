@@ -161,7 +161,8 @@ std::string_view without_preemption(const ExplanationView& v) {
   const auto at = said.find(kPreemption);
   if (at == std::string_view::npos) return said;
   const bool is_told = std::ranges::any_of(v.preemption, [&](const PreemptionView& p) {
-    return p.node.empty() && p.message == said.substr(at + kPreemption.size());
+    return p.node.empty() && said.substr(at + kPreemption.size())
+                                 .starts_with(std::string_view(p.message).substr(0, p.message.find("; ")));
   });
   return is_told ? said.substr(0, said.find_last_not_of(' ', at == 0 ? 0 : at - 1) + 1) : said;
 }

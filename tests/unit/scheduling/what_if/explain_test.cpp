@@ -320,6 +320,26 @@ TEST_CASE("what it would preempt") {
   }
 }
 
+TEST_CASE("what several plugins say of preemption is told once where it is the same") {
+  KubeSchedulerConfiguration config = whole();
+  if (config.profiles.empty()) config.profiles.emplace_back();
+  config.profiles[0].plugins->multi_point.enabled.push_back({"ElasticQuota", {}});
+  config.profiles[0].plugins->post_filter.enabled.push_back({"ElasticQuota", {}});
+  World world{config};
+  world.engine.put_node(make_node("a", "4"));
+  world.engine.put_pod(on("a", "low", "3", [](api::Pod& p) { p.spec.priority = 1; }));
+  const auto pod = make_pod("p", "2", "", [](api::Pod& p) { p.spec.priority = 1; });
+  const ExplanationView view = ask(world, pod, false);
+  CAPTURE(view.message);
+  CHECK(view.message.find("preemption: ") != view.message.rfind("preemption: "));
+  REQUIRE(view.preemption.size() == 1);
+  CHECK(view.preemption[0].message.find("preemption: ") == std::string::npos);
+  const std::string text = explain::render(view);
+  CAPTURE(text);
+  CHECK(text.find("\nWhat the scheduler says of an attempt now:\n  1 Insufficient cpu (0/1 nodes)\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("whom its gang would preempt") {
   KubeSchedulerConfiguration config = whole();
   if (config.profiles.empty()) config.profiles.emplace_back();
