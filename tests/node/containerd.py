@@ -48,6 +48,7 @@ CONFIG_2 = "version = 3\n" + UNUSED + HEAD + """[plugins."io.containerd.cri.v1.i
 [plugins."io.containerd.cri.v1.runtime"]
   restrict_oom_score_adj = true
   disable_apparmor = true
+  cdi_spec_dirs = ["{dir}/cdi"]
   [plugins."io.containerd.cri.v1.runtime".cni]
     {bin_dirs}
     conf_dir = "{dir}/cni"

@@ -2,7 +2,7 @@
 """The agent as containerd's NRI plugin on a real node, by packaging/containerd-nri.toml: thirty pods in one burst, each of
 which prints with its first instruction what its own group says: CPUs, weight, quota and memory limit are those of its class
 already. So they are when a container starts again, and after containerd was killed and came back. What started while the agent
-was dead has its values within a second of its return, and is counted."""
+was dead has its values within a second of its return, and is counted. A GPU comes by its name in a CDI file."""
 import glob
 import json
 import os
@@ -19,6 +19,7 @@ from node_slo import define  # noqa: E402
 from real_node import PODS, RealNode, free_port, missing  # noqa: E402
 
 COUNT = 30
+ALLOCATED = "scheduling.koordinator.sh/device-allocated"
 STATUS, SPEC = "scheduling.koordinator.sh/resource-status", "node.koordinator.sh/extended-resource-spec"
 FILES = ("cpuset.cpus", "cpu.weight", "cpu.max", "memory.max") if is_v2() else \
     ("cpuset/cpuset.cpus", "cpu/cpu.shares", "cpu/cpu.cfs_quota_us", "memory/memory.limit_in_bytes")
@@ -105,7 +106,10 @@ def main():
         agent = Agent(node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
                       f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/",
                       "--runtime-hooks-nri-socket-path=nri.sock", "--runtime-hooks-addr=", "--kubelet-sync-interval=1s",
+                      f"--xpu-device-infos-dir={node.dir}/xpu", f"--cdi-spec-dirs={node.dir}/cdi",
+                      "--node-topology-sync-interval=1s", "--feature-gates=GPUEnvInject=true,CDIDeviceInject=true",
                       env={"NODE_NAME": node.name})
+        describe_gpus(node)
         agent.start_and_wait()
         try:
             prove(node, agent)
@@ -139,6 +143,7 @@ def prove(node, agent):
     print(f"{COUNT} pods run after {time.monotonic() - began:.1f} s", flush=True)
     check(node, running, all_wanted)
 
+    by_cdi(node)
     again(node, agent, running["lsr0"], all_wanted["lsr0"])
     killed_containerd(node, agent)
     dead_agent(node, agent)
@@ -148,6 +153,31 @@ def check(node, running, all_wanted):
     for name, wanted in all_wanted.items():
         said = wait_for(f"{name} says what it has", lambda: births(node, running[name]), 30)
         assert all(is_born_so(one, wanted) for one in said), f"{name}: born with {said}, not {wanted}"
+
+
+def describe_gpus(node):
+    """Two, whose files in a container are /dev/null's: one by the name of CDI, one without."""
+    cards = [{"vendor": "nvidia", "model": "T4", "uuid": f"GPU-{i}", "minor": str(i),
+              "resources": {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100"}} for i in (3, 4)]
+    nodes = [{"path": "/dev/nvidia3", "type": "c", "major": 1, "minor": 3, "permissions": "rw"}]
+    names = {"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "containerEdits": {"env": ["BY_CDI=yes"]},
+             "devices": [{"name": "GPU-3", "containerEdits": {"deviceNodes": nodes}}]}
+    for folder, name, content in (("xpu", "cards", cards), ("cdi", "nvidia.json", names)):
+        os.makedirs(os.path.join(node.dir, folder), mode=0o755, exist_ok=True)
+        with open(os.path.join(node.dir, folder, name), "w", encoding="utf-8") as file:
+            json.dump(content, file)
+
+
+def by_cdi(node):
+    """A pod on one of them each: the runtime gives by CDI what it has a name of, and the agent says the other's number."""
+    says = "[ -c /dev/nvidia3 ] && f=yes; echo born $NVIDIA_VISIBLE_DEVICES ${BY_CDI:-no} ${f:-no}; while :; do sleep 1; done"
+    pods = [node.pod(f"gpu{minor}", says, "LS", annotations={ALLOCATED: json.dumps({"gpu": [{"minor": minor, "id": f"GPU-{minor}"}]})})
+            for minor in (3, 4)]
+    node.apply(*pods)
+    running = node.wait_running("gpu3", "gpu4")
+    for name, wanted in (("gpu3", ["void", "yes", "yes"]), ("gpu4", ["4", "no", "no"])):
+        said = wait_for(f"{name} says what it has", lambda: births(node, running[name]), 30)
+        assert said == [wanted], f"{name} has {said}, not {wanted}"
 
 
 def again(node, agent, pod, wanted):
