@@ -4,6 +4,11 @@
 // that of a fresh list has either not been told yet, or nothing has changed in its collection since. A
 // second, short watch from the same version tells the two apart: before its end the server says how far it
 // is.
+//
+// Not all servers do: kube-apiserver's cache of a collection knows of versions that others were given only
+// where etcd tells it (every five seconds if it is asked to, by itself every ten minutes) or where lists are
+// answered from the cache (Kubernetes 1.31 and later). Where the second watch ends behind the version, the
+// whole collection is listed and compared with what is here, object by object.
 #include <fmt/format.h>
 
 #include "koord/api/lists/list_decoder.hpp"
@@ -19,6 +24,9 @@ namespace {
 constexpr std::chrono::seconds kProbe{3};
 /// Between two looks at how far the two are: this is once for a term of a leader.
 constexpr nanoseconds kLook = std::chrono::milliseconds(10);
+/// The same where each look is at many objects.
+constexpr nanoseconds kLookAtAll = std::chrono::milliseconds(50);
+constexpr std::uint32_t kPage = 500;
 
 class IgnoringSink final : public api::ItemSink {
  public:
@@ -31,6 +39,30 @@ class IgnoringSink final : public api::ItemSink {
 
  private:
   const ObjectType& type_;
+  std::shared_ptr<void> item_;
+};
+
+struct Listed {
+  std::string ns, name, version;
+};
+
+/// Keeps the names and versions. What cannot be read is in no store, either.
+class NamingSink final : public api::ItemSink {
+ public:
+  NamingSink(const ObjectType& type, std::vector<Listed>& listed) : type_(type), listed_(listed) {}
+  void* begin_item() override {
+    item_ = type_.make();
+    return item_.get();
+  }
+  void end_item(const Error* error) override {
+    if (error != nullptr) return;
+    const api::ObjectMeta& meta = type_.meta(item_.get());
+    listed_.push_back({std::string(meta.namespace_.view()), meta.name, meta.resource_version});
+  }
+
+ private:
+  const ObjectType& type_;
+  std::vector<Listed>& listed_;
   std::shared_ptr<void> item_;
 };
 
@@ -55,6 +87,34 @@ bool SharedInformer::reached(std::string_view version) const {
   return !state_.resource_version().empty() && !ReflectorState::older(state_.resource_version(), version);
 }
 
+Task<Result<>> SharedInformer::compare_all() const {
+  std::vector<Listed> missing;
+  ListOptions page;
+  page.limit = kPage;
+  std::string version;
+  do {
+    page.ns = scope_.ns;
+    page.label_selector = scope_.labels;
+    page.field_selector = scope_.fields;
+    ListOptions options = page;
+    KOORD_CO_TRY(body, co_await client_.list_raw(api::kind_of(type_.schema()), std::move(options)));
+    NamingSink sink(type_, missing);
+    KOORD_CO_TRY(meta, api::decode_list(body, type_.schema(), sink));
+    version = meta.resource_version;
+    page.continue_token = meta.continue_;
+  } while (!page.continue_token.empty());
+  // What was deleted or made since moves the version of this one beyond that of the list.
+  const std::size_t count = missing.size();
+  for (;;) {
+    std::erase_if(missing, [this](const Listed& one) {
+      const Object* here = store_.find({one.ns, one.name});
+      return here != nullptr && !ReflectorState::older(type_.meta(here->get()).resource_version, one.version);
+    });
+    if (reached(version) || (missing.empty() && store_.size() == count)) co_return Result<>();
+    KOORD_CO_CHECK(co_await sleep(clock_, kLookAtAll));
+  }
+}
+
 Task<Result<>> SharedInformer::compare(const SharedInformer& probe, std::string_view version) const {
   const ReflectorState& seen = probe.state_;
   while (!reached(version)) {
@@ -62,6 +122,7 @@ Task<Result<>> SharedInformer::compare(const SharedInformer& probe, std::string_
       co_return Error(Code::gone, fmt::format("{}: the watch could not go on", status_.name));
     // The last change before the version is enough: what comes after it may be hours away.
     if (probe.reached(version) && (seen.last_change().empty() || reached(seen.last_change()))) break;
+    if (probe.status_.watches > 1) co_return co_await compare_all();
     KOORD_CO_CHECK(co_await sleep(clock_, kLook));
   }
   co_return Result<>();

@@ -92,23 +92,21 @@ ReflectorState::Effect ReflectorState::on_error(const Error& error, MonoTime now
     return on_undefined(now);
   }
   undefined_since_.reset();
-  if (phase_ == Phase::initial_events) {
-    switch (error.code()) {
-      case Code::bad_request:
-      case Code::invalid:
-      case Code::unsupported:
-        // The server does not know watch-lists, or has them switched off: this costs it one request.
-        watch_list_ = false;
-        restart_replace();
-        return Effect::none;
-      case Code::timeout:  // "Too large resource version": the server was restored from a backup
-        not_older_than_.clear();
-        break;
-      default: break;
-    }
+  if (refuses_watch_list(error)) {
+    watch_list_ = false;
+    restart_replace();
+    return Effect::none;
   }
+  // "Too large resource version": the server was restored from a backup.
+  if (phase_ == Phase::initial_events && error.code() == Code::timeout) not_older_than_.clear();
   fail(error, now);
   return Effect::none;
+}
+
+bool ReflectorState::refuses_watch_list(const Error& error) const {
+  if (phase_ != Phase::initial_events) return false;
+  const Code code = error.code();
+  return code == Code::bad_request || code == Code::invalid || code == Code::unsupported;
 }
 
 ReflectorState::Effect ReflectorState::on_undefined(MonoTime now) {

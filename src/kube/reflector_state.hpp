@@ -79,6 +79,10 @@ class ReflectorState {
   Effect on_event(WatchEventType type, std::string_view resource_version, bool initial_end, MonoTime now);
   /// A list or watch failed, or the watch sent an ERROR event. The action is over. Effect: none or empty.
   Effect on_error(const Error& error, MonoTime now);
+  /// Whether the error says no more than that the server begins no watch with what is there (it does not know
+  /// watch-lists, or has them switched off: 1.31, 1.33 and older): after on_error() the kind is listed
+  /// instead. That costs one request, and is no failure.
+  bool refuses_watch_list(const Error& error) const;
   /// The server ended the watch in order, as it does when timeoutSeconds have passed.
   void on_watch_end(MonoTime now);
   /// When the running watch has to be given up if nothing more comes; then call on_deadline.

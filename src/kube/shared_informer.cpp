@@ -33,6 +33,9 @@ WatchEventType event_type(api::WatchType type) {
   }
 }
 
+/// Nobody installs these: a server is older than they are, or has them switched off.
+bool comes_with_kubernetes(const api::Kind& kind) { return kind.group == "resource.k8s.io"; }
+
 /// Every server has the core group; whether it has others depends on its version and on what is installed.
 bool may_be_undefined(const api::Kind& kind) { return !kind.group.empty(); }
 
@@ -326,9 +329,14 @@ void SharedInformer::stream_over() {
 }
 
 void SharedInformer::failed(const Error& error) {
-  ++status_.failures;
   const MonoTime now = clock_.mono();
   stream_over();
+  if (state_.refuses_watch_list(error)) {
+    if (log_) log_->v(2, "listed, as the API server has no watch-lists", kv("error", error.message()));
+    apply_effect(state_.on_error(error, now));
+    return;
+  }
+  ++status_.failures;
   if (error.code() != Code::gone) {  // what is expired is listed anew, at once
     if (!status_.failing_since) status_.failing_since = now;
     status_.failure = error.code();
@@ -338,9 +346,9 @@ void SharedInformer::failed(const Error& error) {
   std::string what = fmt::format("{}: {}", to_string(error.code()), error.message());
   if (undefined_) {
     const api::Kind& kind = api::kind_of(type_.schema());
-    what = fmt::format("the API server has no {} in {}{}: is its definition installed? ({})", kind.kind,
-                       kind.api_version(), may_be_undefined(kind) ? ", which counts as none" : "",
-                       error.message());
+    what = fmt::format("the API server has no {} in {}{}{} ({})", kind.kind, kind.api_version(),
+                       may_be_undefined(kind) ? ", which counts as none" : "",
+                       comes_with_kubernetes(kind) ? "" : ": is its definition installed?", error.message());
   } else if (error.code() == Code::forbidden) {
     what += ": grant the right to list and watch them (koord manifests roles prints what a role needs)";
   }
@@ -350,6 +358,9 @@ void SharedInformer::failed(const Error& error) {
   // A resourceVersion that has grown too old is the server's way, not a failure.
   if (log_ && error.code() == Code::gone) {
     log_->v(2, "to be listed again", kv("error", status_.last_error));
+  } else if (log_ && !told && undefined_ && comes_with_kubernetes(api::kind_of(type_.schema()))) {
+    log_->info("not followed", kv("error", status_.last_error));
+    told_ = now;
   } else if (log_ && !told) {
     log_->warn("not followed for now", kv("error", status_.last_error));
     told_ = now;

@@ -56,7 +56,10 @@ class SharedInformer {
   Task<Result<std::string>> newest();
   /// Whether the store is known to be whole up to this version.
   bool reached(std::string_view version) const;
-  /// Waits until what the probe saw up to the version is here.
+  /// Waits until all that the server has now is here, as it has it: a whole list.
+  Task<Result<>> compare_all() const;
+  /// Waits until what the probe saw up to the version is here; of a server that does not say how far its
+  /// watch is, compare_all().
   Task<Result<>> compare(const SharedInformer& probe, std::string_view version) const;
   // False: cancelled.
   Task<bool> list(ReflectorState::List list);

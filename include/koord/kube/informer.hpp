@@ -68,8 +68,10 @@ class AnyInformer {
   Task<Result<>> wait_listed();
   /// Waits until all that the server had when this was called is here and in the queues, what others wrote a
   /// moment ago included. Costs a list of one object and, where nobody changes the collection, one watch of
-  /// about two seconds, after which the server says that nothing has been missed. At once of a kind that the
-  /// server does not serve. The error of a request that failed: it may be tried again.
+  /// about two seconds, after which the server says that nothing has been missed; of a server that does not
+  /// (Kubernetes 1.30 and older, if its etcd tells it of no progress), a list of the whole collection. At
+  /// once of a kind that the server does not serve. The error of a request that failed: it may be tried
+  /// again.
   Task<Result<>> catch_up();
   /// From now on `queue` is told of every change; of what is here already it is told at once, as added.
   void deliver_to(DeliveryQueue& queue);

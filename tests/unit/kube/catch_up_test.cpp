@@ -48,7 +48,7 @@ struct World {
       lists.push_back(request.target);
       return test::json_response(200,
                                  R"({"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":")" +
-                                     std::to_string(version) + R"("},"items":[)" + pod("a", 5) + "]}");
+                                     std::to_string(version) + R"("},"items":[)" + items + "]}");
     };
     pods = set.informer<Pod>(client);
     set.start();
@@ -84,7 +84,7 @@ struct World {
   std::optional<Informer<Pod>> pods;
   int version = 7;
   bool gone = false, refuses = false;
-  std::string probed;
+  std::string probed, items = pod("a", 5);
   std::vector<std::string> lists, probes;
   std::optional<Result<>> ended;
 };
@@ -153,19 +153,55 @@ TEST_CASE("a change after the asked version answers, too") {
   CHECK(world.ended->has_value());
 }
 
-TEST_CASE("a server that ends the watch without a word is asked on, one that forgot is an error") {
+TEST_CASE("where the server does not say how far its watch is, what is there is compared") {
   World world;
   world.version = 20;
-  SECTION("silent") {
+  SECTION("all is here") {
     world.begin();
-    for (int i = 0; i < 3; ++i) {
-      world.pass(3s);
-      world.server.bodies.back()->end();
-      world.pass(20ms);
-    }
-    CHECK(world.probes.size() == 4);
+    world.pass(3s);
     CHECK_FALSE(world.ended);
+    world.server.bodies.back()->feed(bookmark(7));
+    world.server.bodies.back()->end();
+    world.pass(100ms);
+    REQUIRE(world.ended);
+    CHECK(world.ended->has_value());
+    CHECK(world.lists.back().find("limit=500") != std::string::npos);
+    CHECK(world.lists.back().find("resourceVersion") == std::string::npos);
   }
+  SECTION("what is another, new or gone is waited for") {
+    world.items = pod("a", 11) + "," + pod("b", 12);
+    world.begin();
+    world.pass(3s);
+    world.server.bodies.back()->end();
+    world.pass(1s);
+    CHECK_FALSE(world.ended);
+    world.tell(line("MODIFIED", pod("a", 11)) + line("ADDED", pod("gone", 11)));
+    world.pass(100ms);
+    CHECK_FALSE(world.ended);
+    world.tell(line("ADDED", pod("b", 12)));
+    world.pass(100ms);
+    CHECK_FALSE(world.ended);
+    world.tell(line("DELETED", pod("gone", 13)));
+    world.pass(100ms);
+    REQUIRE(world.ended);
+    CHECK(world.ended->has_value());
+  }
+  SECTION("what has changed since is no matter") {
+    world.items = pod("a", 11) + "," + pod("b", 12);
+    world.begin();
+    world.pass(3s);
+    world.server.bodies.back()->end();
+    world.pass(100ms);
+    world.tell(line("MODIFIED", pod("a", 21)));
+    world.pass(100ms);
+    REQUIRE(world.ended);
+    CHECK(world.ended->has_value());
+  }
+}
+
+TEST_CASE("a server that forgot, or refuses, is an error") {
+  World world;
+  world.version = 20;
   SECTION("expired") {
     world.gone = true;
     world.begin();

@@ -95,8 +95,12 @@ TEST_CASE("the length of a watch is random and the same for a seed") {
 TEST_CASE("servers without watch-list are listed page by page") {
   const Code code = GENERATE(Code::bad_request, Code::invalid, Code::unsupported);
   Script s;
+  CHECK_FALSE(s.state.refuses_watch_list(Error(code, "")));
   CHECK(s.watch().initial_events);
+  CHECK(s.state.refuses_watch_list(Error(code, "")));
+  CHECK_FALSE(s.state.refuses_watch_list(Error(Code::forbidden, "")));
   s.fail(code);
+  CHECK_FALSE(s.state.refuses_watch_list(Error(code, "")));
   CHECK(s.waited == 0ns);
   auto page = s.list();
   CHECK(page.first);
