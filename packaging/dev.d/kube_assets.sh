@@ -1,8 +1,9 @@
 # Builds the real Kubernetes programs, containerd and helm from their published Go modules, once, outside the tree.
-# The versions and the list of staging modules belong together: change all of them or none.
 
-KUBE_VERSION=1.35.4
-KUBE_STAGING_VERSION=0.35.4
+# The first is what the tests take; the long ones take the others, too.
+KUBE_VERSIONS=(1.35.4 1.30.14 1.34.4 1.36.3)
+KUBE_VERSION=${KUBE_VERSIONS[0]}
+KUBE_STAGING_VERSION=0.${KUBE_VERSION#*.}
 ETCD_VERSION=3.6.6
 HELM_VERSION=3.20.2 # its libraries are those of KUBE_VERSION
 # The first is what the tests take, all of them what the long ones do.
@@ -11,11 +12,7 @@ CONTAINERD_PROGRAMS=(containerd containerd-shim-runc-v2 ctr)
 GO_WANTED_MINOR=25
 GO_TOOLCHAIN=go1.25.5
 KUBE_ASSETS=(etcd kube-apiserver kubectl kube-scheduler kube-controller-manager kubelet)
-KUBE_STAGING=(api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider
-  cluster-bootstrap code-generator component-base component-helpers controller-manager cri-api cri-client
-  csi-translation-lib dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator
-  kube-controller-manager kube-proxy kube-scheduler kubectl kubelet metrics mount-utils
-  pod-security-admission sample-apiserver sample-cli-plugin sample-controller)
+OTHER_KUBE_ASSETS=("${KUBE_ASSETS[@]:0:5}") # of other versions: all but the kubelet, which the kube tier has none of
 
 # Where the programs are: the caller's KUBEBUILDER_ASSETS if it has them all, our cache otherwise.
 kube_assets_dir() {
@@ -26,9 +23,11 @@ kube_assets_dir() {
   fi
 }
 
+# has_kube_assets FOLDER [PROGRAM...]: has it all of these, or all that the tests take?
 has_kube_assets() {
-  local program
-  for program in "${KUBE_ASSETS[@]}"; do [[ -x $1/$program ]] || return 1; done
+  local folder=$1 program
+  shift
+  for program in "${@:-${KUBE_ASSETS[@]}}"; do [[ -x $folder/$program ]] || return 1; done
 }
 
 go_minor() { "$1" env GOVERSION 2>/dev/null | sed -nE 's/^go1\.([0-9]+).*/\1/p'; }
@@ -70,25 +69,29 @@ require go.etcd.io/etcd/server/v3 v$ETCD_VERSION
 MOD
 }
 
+# write_kubernetes_module VERSION: Kubernetes' own module names those that are published beside it, by paths of its tree.
 write_kubernetes_module() {
-  local name
+  local version=$1 own name
+  printf 'module koord.test/kubernetes\n' >go.mod
+  own=$("$go" mod download -json "k8s.io/kubernetes@v$version" | sed -nE 's/^\s*"GoMod": "(.*)",?$/\1/p')
+  [[ -n $own ]] || return 1
   {
-    printf 'module koord.test/kubernetes\n\ngo 1.%s\n\n' "$GO_WANTED_MINOR"
-    printf 'require k8s.io/kubernetes v%s\n\nreplace (\n' "$KUBE_VERSION"
-    for name in "${KUBE_STAGING[@]}"; do
-      printf '\tk8s.io/%s => k8s.io/%s v%s\n' "$name" "$name" "$KUBE_STAGING_VERSION"
+    printf 'module koord.test/kubernetes\n\n%s\n\n' "$(grep '^go ' "$own")"
+    printf 'require k8s.io/kubernetes v%s\n\nreplace (\n' "$version"
+    sed -nE 's|.*\sk8s.io/(\S+) => \./staging/.*|\1|p' "$own" | while read -r name; do
+      printf '\tk8s.io/%s => k8s.io/%s v0.%s\n' "$name" "$name" "${version#*.}"
     done
     printf ')\n'
   } >go.mod
 }
 
-# build_go_program NAME PACKAGE: to a name of its own first, then moved, so that a half-built one is never seen.
+# build_go_program NAME PACKAGE VERSION: to a name of its own first, then moved, so that a half-built one is never seen.
 build_go_program() {
-  local name=$1 package=$2 started=$SECONDS
+  local name=$1 package=$2 version=$3 started=$SECONDS
   if [[ -x $assets/$name ]]; then say "kube-assets: $name is built already"; return; fi
   say "kube-assets: building $name (a few minutes the first time)"
-  # Of these only the kubelet wants C; it is linked with the machine's libc.
-  CGO_ENABLED=$([[ $name == kubelet ]] && echo 1 || echo 0) "$go" build -trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v$KUBE_VERSION" \
+  # Of these only the kubelet wants C; it is linked with the machine's libc. Up to 1.30 clouds' own libraries can be left out by a tag.
+  CGO_ENABLED=$([[ $name == kubelet ]] && echo 1 || echo 0) "$go" build -trimpath -tags providerless -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v$version" \
     -o "$assets/.$name.new" "$package" >"$assets/.$name.log" 2>&1 ||
     { tail -20 "$assets/.$name.log" >&2; return 1; }
   mv "$assets/.$name.new" "$assets/$name"
@@ -164,9 +167,39 @@ build_helm() {
   say "kube-assets: helm built in $((SECONDS - started)) s"
 }
 
+# build_kubernetes VERSION FOLDER PROGRAM...: etcd, which is the first of them, is the same for all versions.
+build_kubernetes() {
+  local version=$1 assets=$2 work=$KOORD_CACHE/kube/module-$1 name
+  shift 2
+  if has_kube_assets "$assets" "$@"; then return; fi
+  mkdir -p "$assets" "$work/etcd" "$work/kubernetes"
+  cd "$work/etcd"
+  write_etcd_module
+  build_go_program etcd go.etcd.io/etcd/server/v3 "$version" || return 1
+  cd "$work/kubernetes"
+  write_kubernetes_module "$version" || return 1
+  for name in "${@:2}"; do build_go_program "$name" "k8s.io/kubernetes/cmd/$name" "$version" || return 1; done
+}
+
+# kube-versions [VERSION...]: Kubernetes' programs of the other versions, or of these, for the kube tier.
+verb_kube_versions() {
+  local version go GO_WANTED_MINOR=26 GO_TOOLCHAIN=go1.26.0 # what the newest wants
+  local versions=("${@:-${KUBE_VERSIONS[@]:1}}")
+  mkdir -p "$KOORD_CACHE/kube"
+  go=$(new_enough_go)
+  (
+    flock 9
+    export GOFLAGS='-mod=mod -buildvcs=false' GOTOOLCHAIN=local GOWORK=off
+    for version in "${versions[@]}"; do
+      build_kubernetes "$version" "$KOORD_CACHE/kube/$version" "${OTHER_KUBE_ASSETS[@]}" || exit 1
+    done
+  ) 9>"$KOORD_CACHE/kube/lock" || { say "kube-versions: a build failed"; return 1; }
+  say "kube-versions: all in $KOORD_CACHE/kube"
+}
+
 # kube-assets [--long]: what CI needs, or what the long tests need, too.
 verb_kube_assets() {
-  local assets versions=("${CONTAINERD_VERSIONS[0]}") version go work name
+  local assets versions=("${CONTAINERD_VERSIONS[0]}") version go
   [[ ${1:-} != --long ]] || versions=("${CONTAINERD_VERSIONS[@]}")
   assets=$(kube_assets_dir)
   if has_kube_assets "$assets" && has_containerd "${versions[@]}" && [[ -x $(helm_path) ]]; then
@@ -178,19 +211,7 @@ verb_kube_assets() {
   (
     flock 9
     export GOFLAGS='-mod=mod -buildvcs=false' GOTOOLCHAIN=local GOWORK=off
-    if ! has_kube_assets "$assets"; then
-      mkdir -p "$assets"
-      work=$KOORD_CACHE/kube/module-$KUBE_VERSION
-      mkdir -p "$work/etcd" "$work/kubernetes"
-      cd "$work/etcd"
-      write_etcd_module
-      build_go_program etcd go.etcd.io/etcd/server/v3 || exit 1
-      cd "$work/kubernetes"
-      write_kubernetes_module
-      for name in "${KUBE_ASSETS[@]:1}"; do
-        build_go_program "$name" "k8s.io/kubernetes/cmd/$name" || exit 1
-      done
-    fi
+    build_kubernetes "$KUBE_VERSION" "$assets" "${KUBE_ASSETS[@]}" || exit 1
     mkdir -p "$KOORD_CACHE/cri-api/module" "$KOORD_CACHE/containerd/module" "$KOORD_CACHE/helm/module"
     cd "$KOORD_CACHE/helm/module"
     build_helm || exit 1

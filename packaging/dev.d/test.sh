@@ -145,20 +145,36 @@ tier_assets() {
   run_check kube-assets kube-assets
 }
 
-# They wait more than they compute: two halves, each with a cluster of its own, one test at a time in each.
-tier_kube() {
-  local aside log
-  say "== kube: against a real etcd and kube-apiserver"
-  verb_build
+# run_kube_tests PART: they wait more than they compute. Two halves, each with a cluster of its own, one test at a time in each.
+run_kube_tests() {
+  local part=$1 aside log
   TEST_RUNNER=(tests/kube/with-cluster)
   log=$(mktemp)
-  (run_meson_tests kube-aside build --suite aside --num-processes 1) >"$log" 2>&1 &
+  (run_meson_tests "$part-aside" build --suite aside --num-processes 1) >"$log" 2>&1 &
   aside=$!
-  run_meson_tests kube build --suite kube --no-suite aside --num-processes 1
+  run_meson_tests "$part" build --suite kube --no-suite aside --num-processes 1
   TEST_RUNNER=(env)
-  wait "$aside" || record kube-aside "$SECONDS" 0 0 1 0
+  wait "$aside" || record "$part-aside" "$SECONDS" 0 0 1 0
   cat "$log" >&2
   rm -f "$log"
+}
+
+tier_kube() {
+  say "== kube: against a real etcd and kube-apiserver"
+  verb_build
+  run_kube_tests kube
+}
+
+# The same against each other version of Kubernetes, beside that version's own programs.
+tier_versions() {
+  local version
+  say "== versions: the kube tier on other versions of Kubernetes"
+  verb_build
+  run_check kube-versions kube-versions
+  for version in "${KUBE_VERSIONS[@]:1}"; do
+    say "== kube: $version"
+    KUBEBUILDER_ASSETS=$KOORD_CACHE/kube/$version run_kube_tests "kube-$version"
+  done
 }
 
 # The kernel of the node tier's virtual machine. Where it cannot be had, what needs it says so and is skipped.
@@ -216,6 +232,7 @@ tier_long() {
   install_missing lintian rpm rpmlint
   run_check debian-root debian-root
   run_meson_tests long build --suite long --num-processes 1
+  tier_versions
   run_check reproducible reproducible
   tier_arm64
   run_check random bench scheduler_reference

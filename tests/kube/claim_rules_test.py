@@ -16,6 +16,7 @@ import own_cluster
 import schedulers
 
 import kube_api
+import kube_version
 from sandbox import served
 
 # The sandbox takes what a server does whose gates are open, so that everything can be tried on it.
@@ -106,6 +107,7 @@ def same(real, ours):
 
 def main():
     schedulers.skip_without_cluster()
+    kube_version.skip_unless_the_sandbox_s()
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
     gates = ",".join(f"{gate}=true" for gate in GATES)
     _, _, cluster = own_cluster.own_cluster("claims", flags=f"--feature-gates={gates}")

@@ -13,6 +13,7 @@ import own_cluster
 import schedulers
 
 import kube_api
+import kube_version
 from sandbox import served
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
@@ -209,6 +210,7 @@ def clean(cluster):
 
 def main():
     schedulers.skip_without_cluster()
+    kube_version.skip_unless_the_sandbox_s()
     _, _, kubeconfig = own_cluster.own_cluster("claims-controller", controllers="resourceclaim-controller,garbage-collector-controller")
     with served(sys.argv[1]) as ours:
         clusters = Cluster(kubeconfig), Cluster(ours)

@@ -13,6 +13,7 @@ import schedulers
 from schedulers import OURS, wait_for
 
 import kube_api
+import kube_version
 
 NAMESPACE = "claims"
 PODS = "/api/v1/namespaces/" + NAMESPACE + "/pods"
@@ -156,4 +157,5 @@ class Claims(unittest.TestCase):
 
 if __name__ == "__main__":
     schedulers.skip_without_cluster(os.path.join(os.path.dirname(schedulers.KUBE_SCHEDULER), "kube-controller-manager"))
+    kube_version.skip_before(34, "resource.k8s.io/v1")
     unittest.main(verbosity=2)

@@ -17,6 +17,7 @@ import schedulers
 from schedulers import LATE, OURS
 
 import kube_api
+import kube_version
 
 SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_CLAIMS_SEEDS", "84 85").split()]
 PROBES = int(os.environ.get("KOORD_COMPARE_CLAIMS_PROBES", "50"))
@@ -253,4 +254,5 @@ for each_seed in SEEDS:
 
 if __name__ == "__main__":
     schedulers.skip_without_cluster(schedulers.KUBE_SCHEDULER)
+    kube_version.skip_before(34, "resource.k8s.io/v1")
     unittest.main(verbosity=2)

@@ -18,6 +18,7 @@ import schedulers
 from schedulers import LATE, OURS
 
 import kube_api
+import kube_version
 
 SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_EXTENDED_SEEDS", "91 92").split()]
 PROBES = int(os.environ.get("KOORD_COMPARE_EXTENDED_PROBES", "40"))
@@ -223,4 +224,5 @@ for each_seed in SEEDS:
 
 if __name__ == "__main__":
     schedulers.skip_without_cluster(schedulers.KUBE_SCHEDULER)
+    kube_version.skip_before(34, "resource.k8s.io/v1")
     unittest.main(verbosity=2)

@@ -18,6 +18,7 @@ import schedulers
 from schedulers import OURS, UPSTREAM, wait_for
 
 import kube_api
+import kube_version
 
 SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_KUBE_GANGS_SEEDS", "81 82 83 84").split()]
 GANGS = 12  # of a seed
@@ -254,4 +255,6 @@ class CompareGangs(unittest.TestCase):
 
 if __name__ == "__main__":
     schedulers.skip_without_cluster(schedulers.KUBE_SCHEDULER)
+    if kube_version.minor() != 35:
+        kube_version.skip("scheduling.k8s.io/v1alpha1's Workload is 1.35's alone")
     unittest.main(verbosity=2)

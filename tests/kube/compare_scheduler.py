@@ -20,6 +20,7 @@ import schedulers
 from schedulers import OURS, UPSTREAM, wait_for
 
 import kube_api
+import kube_version
 from check_placement import Cluster, pod_requests
 from random_cluster import PLACED, CrowdedCluster, RandomCluster, SocialCluster, runtime_class
 
@@ -83,9 +84,7 @@ class Compare(unittest.TestCase):
                 raise
         cls.connection = cls.api.connect()
         cls.met = collections.Counter()
-        # Batching gives like pods what the first one's scores say, without a line in the log.
-        cls.processes = [schedulers.kube_scheduler("--leader-elect=false", "--vmodule=schedule_one=10",
-                                                   "--feature-gates=OpportunisticBatching=false"),
+        cls.processes = [schedulers.kube_scheduler("--leader-elect=false", "--vmodule=schedule_one=10", *schedulers.without_batches()),
                          cls.as_kube_scheduler()]
 
     @classmethod
@@ -363,4 +362,5 @@ for each_seed in CROWDED_SEEDS:
 
 if __name__ == "__main__":
     schedulers.skip_without_cluster(schedulers.KUBE_SCHEDULER)
+    kube_version.skip_beside_another_scheduler()
     unittest.main(verbosity=2, warnings="ignore")

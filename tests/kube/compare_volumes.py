@@ -22,6 +22,7 @@ from random_volumes import LOCAL, VolumeCluster
 from schedulers import OURS, UPSTREAM, wait_for
 
 import kube_api
+import kube_version
 from provisioner import VOLUMES
 
 SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_VOLUME_SEEDS", "31 32").split()]
@@ -48,8 +49,7 @@ class CompareVolumes(unittest.TestCase):
         volumes.start(cls.addClassCleanup, cls.api)
         cls.connection = cls.api.connect()
         cls.met = collections.Counter()
-        cls.upstream = schedulers.kube_scheduler("--leader-elect=false", "--vmodule=schedule_one=10",
-                                                 "--feature-gates=OpportunisticBatching=false")
+        cls.upstream = schedulers.kube_scheduler("--leader-elect=false", "--vmodule=schedule_one=10", *schedulers.without_batches())
         cls.addClassCleanup(cls.upstream.end)
         if os.environ.get("KOORD_KUBE_BOTH"):
             cls.ours, file = schedulers.unthrottled_kube_scheduler(OURS)
@@ -198,4 +198,5 @@ for each_seed in SEEDS:
 
 if __name__ == "__main__":
     schedulers.skip_without_cluster(schedulers.KUBE_SCHEDULER)
+    kube_version.skip_beside_another_scheduler()
     unittest.main(verbosity=2, warnings="ignore")

@@ -15,6 +15,7 @@ import schedulers
 from schedulers import OURS, UPSTREAM, wait_for
 
 import kube_api
+import kube_version
 from check_placement import Cluster
 
 NODES = int(os.environ.get("KOORD_CROWD_NODES", "500"))
@@ -171,7 +172,8 @@ class Crowd(unittest.TestCase):
         for name in words:
             for message in words[name]:
                 self.assertRegex(message, final, name)
-        self.assertEqual(set(words[OURS]), set(words[UPSTREAM]))
+        if kube_version.minor() == kube_version.USUAL:  # others have other words of claims between the two
+            self.assertEqual(set(words[OURS]), set(words[UPSTREAM]))
 
 
 if __name__ == "__main__":

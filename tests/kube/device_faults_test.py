@@ -21,6 +21,7 @@ from own_cluster import own_cluster
 from schedulers import wait_for
 
 import kube_api
+import kube_version
 
 NAMESPACE = "device-faults"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
@@ -187,5 +188,6 @@ class Deaths(unittest.TestCase):
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # its cluster ends with it
     schedulers.skip_without_cluster(os.path.join(os.path.dirname(schedulers.KUBE_SCHEDULER), "kube-controller-manager"))
+    kube_version.skip_before(34, "resource.k8s.io/v1")
     _, _, schedulers.KUBECONFIG = own_cluster("device-faults", controllers=claims.CONTROLLERS)
     unittest.main(verbosity=2, warnings="ignore")

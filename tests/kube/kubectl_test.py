@@ -12,6 +12,7 @@ import sys
 import schedulers
 
 import kube_api
+import kube_version
 from sandbox import served
 
 NODE = "node-a"
@@ -90,6 +91,7 @@ def prepare(api, node):
 
 def main():
     schedulers.skip_without_cluster()
+    kube_version.skip_unless_the_sandbox_s()
     table = schedulers.of_the_sandbox("kubectl_test")
     node = schedulers.node(NODE, cpu="8", memory="16Gi")
     del node["status"]["conditions"]

@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.join(schedulers.HERE, "..", "roles", "manager"))
 import agents  # noqa: E402
 import fake_node  # noqa: E402
 import kube_api  # noqa: E402
+import kube_version  # noqa: E402
 import manager_test  # noqa: E402
 from installed import NS, PACKAGING, Installed  # noqa: E402
 from sandbox import free_port  # noqa: E402
@@ -187,6 +188,7 @@ class Manifests(unittest.TestCase):
 
     # -- the tests
 
+    @kube_version.unless_before(34, "resource.k8s.io/v1, of which the scheduler has rights,")
     def test_each_role_works_with_its_rights_and_needs_all_of_them(self):
         roles = [self.start_agent(), self.start_manager(), self.start_scheduler(), self.start_descheduler()]
         _, manager, scheduler, _ = roles

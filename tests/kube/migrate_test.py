@@ -40,7 +40,7 @@ class MigrateTest(unittest.TestCase):
         self.apply([*install.workloads(), *install.config_maps(), *install.webhooks()])
 
     def apply(self, objects):
-        self.kubectl.run("apply", "-f", "-", stdin="\n---\n".join(map(json.dumps, objects)))
+        self.kubectl.run("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
     def check(self, code, *flags, kubeconfig=None):
         done = subprocess.run([KOORD, "migrate", "check", f"--kubeconfig={kubeconfig or KUBECONFIG}", *flags], capture_output=True, text=True,

@@ -10,6 +10,7 @@ import sys
 import schedulers
 
 import kube_api
+import kube_version
 from sandbox import served
 
 PODS = "/api/v1/namespaces/default/pods?dryRun=All"
@@ -78,6 +79,7 @@ def ask(api, item):
 
 def main():
     schedulers.skip_without_cluster()
+    kube_version.skip_unless_the_sandbox_s()
     failures = 0
     real = kube_api.Api(schedulers.KUBECONFIG)
     with served(sys.argv[1]) as kubeconfig:

@@ -12,6 +12,7 @@ import time
 import schedulers
 
 import kube_api  # noqa: E402
+import kube_version  # noqa: E402
 from sandbox import served  # noqa: E402
 
 # The type of self, which kube-apiserver gives a name of the moment.
@@ -132,6 +133,7 @@ class Server:
 
 def main():
     schedulers.skip_without_cluster()
+    kube_version.skip_unless_the_sandbox_s()
     with served(sys.argv[1]) as kubeconfig:
         real, sandbox = Server(schedulers.KUBECONFIG), Server(kubeconfig)
         differences = answers = 0

@@ -13,6 +13,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "support"))
 import kube_api  # noqa: E402
+import kube_version  # noqa: E402
 import original_scheduler  # noqa: E402
 from sandbox import KOORD, wait_for  # noqa: E402
 
@@ -170,6 +171,12 @@ def kube_scheduler(*flags, port=0):
     reviews = [f"--{what}-kubeconfig={KUBECONFIG}" for what in ("authentication", "authorization") if port]
     return Scheduler("kube-scheduler", [KUBE_SCHEDULER, f"--kubeconfig={KUBECONFIG}", f"--secure-port={port}",
                                         "--bind-address=127.0.0.1", *reviews, *flags])
+
+
+def without_batches():
+    """kube-scheduler's flags, so that it places each pod alone: batching gives like pods what the first one's scores say, without a line in the
+    log."""
+    return ["--feature-gates=OpportunisticBatching=false"] if kube_version.minor() >= 35 else []
 
 
 def unthrottled_kube_scheduler(name=UPSTREAM):

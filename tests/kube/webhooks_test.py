@@ -10,6 +10,7 @@ import sys
 
 import schedulers
 
+import kube_version  # noqa: E402
 from sandbox import served  # noqa: E402
 from webhook_server import WebhookServer  # noqa: E402
 
@@ -61,6 +62,7 @@ def compare(name, real, sandbox):
 
 def main():
     schedulers.skip_without_cluster()
+    kube_version.skip_unless_the_sandbox_s()
     table = schedulers.of_the_sandbox("webhooks_test")
     with served(sys.argv[1]) as kubeconfig:
         folder = os.path.dirname(kubeconfig)

@@ -17,6 +17,7 @@ TREE = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 sys.path.insert(0, os.path.join(TREE, "tests", "support"))
 
 import kube_api  # noqa: E402
+import kube_version  # noqa: E402
 import sandbox  # noqa: E402
 from sandbox import KOORD, free_port, wait_for  # noqa: E402
 
@@ -264,6 +265,7 @@ class Admission(unittest.TestCase):
         self.assertEqual((made["metadata"]["labels"]["by"], made["metadata"]["labels"].get("bad")), ("profile", None))
         self.request("DELETE", f"{PROFILES}/admission-bad")
 
+    @kube_version.unless_before(33, "the subresource resize of pods")
     def test_a_resize_is_checked_as_an_update(self):
         def sized(cpu):
             return {"containers": [{"name": "main", "resources": {part: {"cpu": cpu, "memory": "64Mi"} for part in ("requests", "limits")}}]}
@@ -283,6 +285,7 @@ class Admission(unittest.TestCase):
         self.assertEqual(resize("3"), "3")
         self.assertEqual(self.request("GET", f"{self.pods(PLAIN)}/lsr")["spec"]["containers"][0]["resources"]["limits"]["cpu"], "3")
 
+    @kube_version.unless_before(34, "the resources of a pod as a whole")
     def test_what_a_batch_pod_asks_for_as_a_whole_is_refused_by_name(self):
         for part, name, amount in (("requests", "cpu", "2"), ("limits", "memory", "1Gi"), ("requests", "memory", "1Gi")):
             made = pod("whole", {"tier": "batch"}, {"cpu": "1", "memory": "64Mi"}, resources={part: {name: amount}})
