@@ -279,11 +279,14 @@ TEST_CASE("flags that say what is logged can be set while it runs") {
 
 TEST_CASE("gates that koord cannot honour are named in a warning") {
   koord::test::RoleRig rig(scheduler::role(), {"--write-config-to=/dev/null"});
+  bool finished = false;
+  rig.context.finish = [&] { finished = true; };
   REQUIRE(rig.gates
               .set("OpportunisticBatching=false,SchedulerPopFromBackoffQ=false,SchedulerQueueingHints=true,"
                    "LazyReservationRestore=true,PriorityTransformer=true,DynamicSchedulerCheck=false")
               .has_value());
   rig.start(make_role(rig.context, scheduling::plugin_table()));
+  CHECK(finished);
   CHECK(rig.captured.contains("feature gates have no effect in this version"));
   CHECK(rig.captured.contains("OpportunisticBatching=false"));
   CHECK(rig.captured.contains("LazyReservationRestore=true (Without effect: "));
