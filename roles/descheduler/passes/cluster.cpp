@@ -45,21 +45,21 @@ Cluster::Cluster(kube::InformerSet& informers, kube::Client& client, Clock& cloc
       classes_(informers.informer<api::PriorityClass>(client)),
       budgets_(informers.informer<api::PodDisruptionBudget>(client)) {}
 
-void Cluster::follow_also(std::vector<kube::AnyInformer> others) {
-  std::erase_if(others, [own = all()](const kube::AnyInformer& other) {
-    return std::ranges::any_of(own,
-                               [&](const auto& each) { return each.status().name == other.status().name; });
-  });
-  others_ = std::move(others);
-}
+void Cluster::follow_also(std::vector<kube::AnyInformer> others) { others_ = std::move(others); }
 
 std::vector<kube::AnyInformer> Cluster::needed() const {
   return {nodes_, pods_, metrics_, namespaces_, classes_};
 }
 
 std::vector<kube::AnyInformer> Cluster::dispensable() const {
-  std::vector<kube::AnyInformer> some{budgets_};
-  some.insert(some.end(), others_.begin(), others_.end());
+  std::vector<kube::AnyInformer> own = needed(), some{budgets_};
+  own.push_back(budgets_);
+  // By their names, which informers have once they have been started.
+  std::ranges::copy_if(others_, std::back_inserter(some), [&](const kube::AnyInformer& other) {
+    return std::ranges::none_of(own, [name = other.status().name](const kube::AnyInformer& each) {
+      return each.status().name == name;
+    });
+  });
   return some;
 }
 

@@ -156,11 +156,15 @@ TEST_CASE("nothing is asked before all is known that speaks against evicting") {
 }
 
 TEST_CASE("what Koordinator's account may not list is done without, after ten seconds and not in silence") {
-  const bool fits = GENERATE(false, true);
-  CAPTURE(fits);
+  const auto [fits, forbidden] = GENERATE(table<bool, std::string>({
+      {false, "/poddisruptionbudgets?"},
+      {true, "/poddisruptionbudgets?"},
+      {true, "/csinodes?"},
+  }));
+  CAPTURE(fits, forbidden);
   Script script;
   Cluster cluster;
-  cluster.forbidden = "/poddisruptionbudgets?";
+  cluster.forbidden = forbidden;
   Process process(cluster, {fits ? "--node-fit=scheduler" : "--node-fit=basic"});
   process.pass(9s);
   CHECK(script.asked.empty());
