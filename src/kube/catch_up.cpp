@@ -11,6 +11,8 @@
 // whole collection is listed and compared with what is here, object by object.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "koord/api/lists/list_decoder.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/async/timer.hpp"
@@ -46,23 +48,25 @@ struct Listed {
   std::string ns, name, version;
 };
 
-/// Keeps the names and versions. What cannot be read is in no store, either.
+/// Keeps the names and versions; of what cannot be read, too, whose former state a store may have.
 class NamingSink final : public api::ItemSink {
  public:
-  NamingSink(const ObjectType& type, std::vector<Listed>& listed) : type_(type), listed_(listed) {}
+  NamingSink(const ObjectType& type, std::vector<Listed>& listed, std::vector<Listed>& unread)
+      : type_(type), listed_(listed), unread_(unread) {}
   void* begin_item() override {
     item_ = type_.make();
     return item_.get();
   }
   void end_item(const Error* error) override {
-    if (error != nullptr) return;
     const api::ObjectMeta& meta = type_.meta(item_.get());
-    listed_.push_back({std::string(meta.namespace_.view()), meta.name, meta.resource_version});
+    (error == nullptr ? listed_ : unread_)
+        .push_back({std::string(meta.namespace_.view()), meta.name, meta.resource_version});
   }
 
  private:
   const ObjectType& type_;
   std::vector<Listed>& listed_;
+  std::vector<Listed>& unread_;
   std::shared_ptr<void> item_;
 };
 
@@ -88,7 +92,7 @@ bool SharedInformer::reached(std::string_view version) const {
 }
 
 Task<Result<>> SharedInformer::compare_all() const {
-  std::vector<Listed> missing;
+  std::vector<Listed> missing, unread;
   ListOptions page;
   page.limit = kPage;
   std::string version;
@@ -98,7 +102,7 @@ Task<Result<>> SharedInformer::compare_all() const {
     page.field_selector = scope_.fields;
     ListOptions options = page;
     KOORD_CO_TRY(body, co_await client_.list_raw(api::kind_of(type_.schema()), std::move(options)));
-    NamingSink sink(type_, missing);
+    NamingSink sink(type_, missing, unread);
     KOORD_CO_TRY(meta, api::decode_list(body, type_.schema(), sink));
     version = meta.resource_version;
     page.continue_token = meta.continue_;
@@ -110,7 +114,12 @@ Task<Result<>> SharedInformer::compare_all() const {
       const Object* here = store_.find({one.ns, one.name});
       return here != nullptr && !ReflectorState::older(type_.meta(here->get()).resource_version, one.version);
     });
-    if (reached(version) || (missing.empty() && store_.size() == count)) co_return Result<>();
+    // Of what cannot be read that stays which was known of it before.
+    const auto kept = std::ranges::count_if(unread, [this](const Listed& one) {
+      return store_.find({one.ns, one.name}) != nullptr;
+    });
+    if (reached(version) || (missing.empty() && store_.size() == count + static_cast<std::size_t>(kept)))
+      co_return Result<>();
     KOORD_CO_CHECK(co_await sleep(clock_, kLookAtAll));
   }
 }

@@ -186,6 +186,16 @@ TEST_CASE("where the server does not say how far its watch is, what is there is 
     REQUIRE(world.ended);
     CHECK(world.ended->has_value());
   }
+  SECTION("of what cannot be read any more that stays which was known before") {
+    world.items =
+        R"({"metadata":{"name":"a","namespace":"ns","resourceVersion":"11"},"spec":{"containers":7}})";
+    world.begin();
+    world.pass(3s);
+    world.server.bodies.back()->end();
+    world.pass(1s);
+    REQUIRE(world.ended);
+    CHECK(world.ended->has_value());
+  }
   SECTION("what has changed since is no matter") {
     world.items = pod("a", 11) + "," + pod("b", 12);
     world.begin();
