@@ -74,7 +74,7 @@ write_kubernetes_module() {
   local version=$1 own name
   printf 'module koord.test/kubernetes\n' >go.mod
   own=$("$go" mod download -json "k8s.io/kubernetes@v$version" | sed -nE 's/^\s*"GoMod": "(.*)",?$/\1/p')
-  [[ -n $own ]] || return 1
+  [[ -n $own ]] || { say "kube-assets: k8s.io/kubernetes v$version cannot be fetched"; return 1; }
   {
     printf 'module koord.test/kubernetes\n\n%s\n\n' "$(grep '^go ' "$own")"
     printf 'require k8s.io/kubernetes v%s\n\nreplace (\n' "$version"
