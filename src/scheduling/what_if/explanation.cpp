@@ -164,7 +164,7 @@ std::string_view without_preemption(const ExplanationView& v) {
     return p.node.empty() && said.substr(at + kPreemption.size())
                                  .starts_with(std::string_view(p.message).substr(0, p.message.find("; ")));
   });
-  return is_told ? said.substr(0, said.find_last_not_of(' ', at == 0 ? 0 : at - 1) + 1) : said;
+  return is_told ? said.substr(0, said.substr(0, at).find_last_not_of(' ') + 1) : said;
 }
 
 }  // namespace

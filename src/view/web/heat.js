@@ -50,7 +50,7 @@ export function clusterView(rows) {
       if (performance.now() - began > SLICE) { later(); break; }
       painted[next] = wanted;
       const x = (next % columns) * cell, y = Math.floor(next / columns) * cell;
-      pen.clearRect(x, y, cell, cell);
+      pen.clearRect(x, y, cell - gap, cell - gap);  // a neighbour's first line of pixels may be shared
       pen.fillStyle = shades[shade];
       pen.fillRect(x, y, cell - gap, cell - gap);
       if (!ready) {  // not by colour alone
@@ -133,6 +133,7 @@ export function clusterView(rows) {
     speak(rows[at]);
   });
   const later = () => { if (!asked) { asked = true; requestAnimationFrame(draw); } };
+  canvas.addEventListener("contextrestored", () => { laidPlaces = laidColours = ""; later(); });
   const sized = new ResizeObserver(later);
   sized.observe(element);
   dark.addEventListener("change", later);
