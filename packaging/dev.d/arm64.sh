@@ -87,3 +87,6 @@ configure_arm64() {
   if [[ -f build-arm64/build.ninja ]]; then return; fi
   write_arm64_cross_file "$folder" && env -u CC -u CXX meson setup build-arm64 --cross-file "$folder/cross.ini" >&2
 }
+
+# build_arm64 TARGET...: in build-arm64.
+build_arm64() { verb_arm64_sysroot && configure_arm64 && ninja -C build-arm64 "$@" >&2; }

@@ -60,10 +60,27 @@ build_release() { configure build && ninja -C build "$@" >&2; }
 configure_asan() { configure build-asan -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=0; }
 configure_tsan() { configure build-tsan -Db_sanitize=thread -Db_lundef=false -Doptimization=0; }
 
+# architecture_of WORD...: what follows `--arch` among them; this machine's.
+architecture_of() {
+  local said
+  said=$(printf '%s\n' "$@" | sed -nE '/^--arch$/{n;p};s/^--arch=//p' | tail -n1)
+  echo "${said:-$(dpkg --print-architecture)}"
+}
+
+# Where the program for an architecture is built: build, but for another machine's.
+build_folder() { if [[ $1 == "$(dpkg --print-architecture)" ]]; then echo build; else echo "build-$1"; fi; }
+
 verb_build() {
+  local architecture folder
+  architecture=$(architecture_of "$@")
+  folder=$(build_folder "$architecture")
   build_deps
-  build_release koord
-  say "build: build/koord, $(stat -c %s build/koord) bytes"
+  case $folder in
+    build) build_release koord ;;
+    build-arm64) build_arm64 koord ;;
+    *) say "build: for $architecture it is built on such a machine"; return 2 ;;
+  esac
+  say "build: $folder/koord, $(stat -c %s "$folder/koord") bytes"
 }
 
 # After much was moved or added: what the scheduler calls lies side by side in the program (meson.build).

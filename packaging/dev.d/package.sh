@@ -1,9 +1,14 @@
-# Packages and images of build/koord, and the clean Debian that tests install them in.
+# Packages and images of what was built, and the clean Debian that tests install them in.
 
 verb_package() {
-  verb_build
+  local folder other=()
+  folder=$(build_folder "$(architecture_of "$@")")
+  verb_build "$@" || return
+  if [[ $folder == build-arm64 ]]; then
+    other=(--libraries="$(arm64_folder)/sysroot" --emulator="$(arm64_folder)/qemu-aarch64-static")
+  fi
   install_missing ca-certificates tzdata  # the image holds them
-  python3 packaging/package/package.py --koord=build/koord "$@"
+  python3 packaging/package/package.py --koord="$folder/koord" "${other[@]}" "$@"
 }
 
 # The last commit, built in another folder: the program and the packages are the same bytes. Without --cached nothing comes of

@@ -222,6 +222,8 @@ tier_arm64() {
   if [[ ! -d $(arm64_folder)/sysroot ]]; then return; fi
   configure_arm64
   run_meson_tests arm64 build-arm64 --timeout-multiplier 10 --suite unit "${ARM64_TESTS[@]}"
+  run_meson_tests arm64-roles build-arm64 --suite arm64
+  run_check arm64-packages package --arch arm64 --out build-arm64/packages
 }
 
 # What need not run at each change: every hostile input under ASan, container runtimes (Debian's docker among them) with hooks

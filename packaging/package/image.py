@@ -73,8 +73,8 @@ def read(path):
         return file.read()
 
 
-def layer_of(program, epoch):
-    layer = Layer(epoch)
+def layer_of(stage):
+    layer = Layer(stage.epoch)
     layer.entry("tmp", tarfile.DIRTYPE, 0o1777)
     for path in FOLDERS:
         layer.entry(path, tarfile.DIRTYPE, 0o755)
@@ -83,16 +83,16 @@ def layer_of(program, epoch):
     layer.entry(CERTIFICATES.lstrip("/"), tarfile.REGTYPE, 0o644, content=read(CERTIFICATES))
     layer.zones()
     layer.entry("usr/share/doc/koord/LICENSE", tarfile.REGTYPE, 0o644, content=read(os.path.join(layout.TREE, "LICENSE")))
-    layer.entry("usr/share/doc/koord/libraries.gz", tarfile.REGTYPE, 0o644, content=gzip.compress(layout.notices().encode(), 9, mtime=0))
-    layer.entry("koord", tarfile.REGTYPE, 0o755, content=read(program))
+    layer.entry("usr/share/doc/koord/libraries.gz", tarfile.REGTYPE, 0o644, content=gzip.compress(layout.notices(stage.build).encode(), 9, mtime=0))
+    layer.entry("koord", tarfile.REGTYPE, 0o755, content=read(stage.program))
     for name in NAMES:
         layer.entry(name, tarfile.SYMTYPE, 0o777, target="koord")
     return layer.done()
 
 
-def build(stage, version, architecture, out):
+def build(stage, version, out):
     """Returns the path of the archive."""
-    blobs = {}
+    blobs, architecture = {}, stage.build.architecture
 
     def blob(kind, data, **more):
         if not isinstance(data, bytes):
@@ -100,7 +100,7 @@ def build(stage, version, architecture, out):
         blobs[f"blobs/sha256/{digest(data)}"] = data
         return {"mediaType": f"{OCI}.{kind}", "digest": f"sha256:{digest(data)}", "size": len(data), **more}
 
-    plain = layer_of(stage.program, stage.epoch)
+    plain = layer_of(stage)
     packed = blob("layer.v1.tar+gzip", gzip.compress(plain, 6, mtime=0))
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(stage.epoch))
     labels = {"org.opencontainers.image.title": "koord", "org.opencontainers.image.version": version,

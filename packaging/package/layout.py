@@ -47,7 +47,9 @@ WITH_KUBERNETES = (
 # Of what is linked into the program, the notices that have to go with it: Debian's packages of the static archives.
 LIBRARIES = ("libboost1.81-dev", "rapidjson-dev", "libfmt-dev", "libyaml-cpp-dev", "libc-ares-dev", "libbpf-dev", "libre2-dev",
              "libssl-dev", "zlib1g-dev", "libzstd-dev", "libelf-dev", "libprotobuf-dev", "libgrpc++-dev", "libabsl-dev", "libc6-dev",
-             "libstdc++-12-dev", "libjs-chart.js")
+             "libstdc++-12-dev")
+# What the build put in as it is, of this machine's packages whichever machine it builds for.
+EMBEDDED = ("libjs-chart.js",)
 
 
 def text_of(*path):
@@ -69,21 +71,36 @@ def kubernetes_unit(standalone):
     return standalone
 
 
-def notices():
-    """The copyright files of LIBRARIES, one after the other."""
+class Build:
+    """What `packaging/dev build` made. `libraries`: the root in which the packages of LIBRARIES are; `emulator`: what runs the program
+    where this machine does not."""
+
+    def __init__(self, koord, architecture, libraries="/", emulator=()):
+        self.koord, self.architecture, self.libraries, self.emulator = koord, architecture, libraries, tuple(emulator)
+
+    def roots(self):
+        """Package of what is in the program: the root that has it."""
+        return {**dict.fromkeys(LIBRARIES, self.libraries), **dict.fromkeys(EMBEDDED, "/")}
+
+    def prints(self, *words):
+        return subprocess.run([*self.emulator, self.koord, *words], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def notices(build):
+    """The copyright files of the packages in the program, one after the other."""
     parts = []
-    for package in LIBRARIES:
-        path = f"/usr/share/doc/{package}/copyright"
+    for package, root in build.roots().items():
+        path = os.path.join(root, f"usr/share/doc/{package}/copyright")
         if os.path.isfile(path):
             parts.append(f"==== {package}\n\n{text_of(path)}\n")
     return "Libraries that are linked into koord, and what their authors say.\n\n" + "".join(parts)
 
 
 class Stage:
-    """A tree of files as they are installed. `koord` runs on this machine and prints; `program` is what is packed."""
+    """A tree of files as they are installed. `program` is what is packed of the build."""
 
-    def __init__(self, folder, koord, program, epoch):
-        self.folder, self.koord, self.program, self.epoch = folder, koord, program, epoch
+    def __init__(self, folder, build, program, epoch):
+        self.folder, self.build, self.program, self.epoch = folder, build, program, epoch
         self.files, self.configuration = [], []
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -106,20 +123,17 @@ class Stage:
     def zipped(self, text):
         return gzip.compress(text.encode(), 9, mtime=0)
 
-    def prints(self, *words):
-        return subprocess.run([self.koord, *words], stdout=subprocess.PIPE, text=True, check=True).stdout
-
     def fill(self, units, zsh):
         """`units`, `zsh`: where the system has systemd's units and zsh's functions."""
         self.add("usr/bin/koord", b"", 0o755)
         shutil.copyfile(self.program, os.path.join(self.folder, "usr/bin/koord"))
         self.link("usr/bin/kubectl-koord", "koord")
         self.link("usr/bin/kubectl_complete-koord", "koord")
-        self.add("usr/share/man/man1/koord.1.gz", self.zipped(self.prints("docs", "man")))
+        self.add("usr/share/man/man1/koord.1.gz", self.zipped(self.build.prints("docs", "man")))
         self.link("usr/share/man/man1/kubectl-koord.1.gz", "koord.1.gz")
         self.link("usr/share/man/man1/kubectl_complete-koord.1.gz", "koord.1.gz")
-        self.add("usr/share/bash-completion/completions/koord", self.prints("docs", "bash"))
-        self.add(f"{zsh}/_koord", self.prints("docs", "zsh"))
+        self.add("usr/share/bash-completion/completions/koord", self.build.prints("docs", "bash"))
+        self.add(f"{zsh}/_koord", self.build.prints("docs", "zsh"))
         packaging = os.path.join(TREE, "packaging")
         for unit, source in UNITS.items():
             self.add(f"{units}/{unit}", text_of(packaging, source))
@@ -130,4 +144,4 @@ class Stage:
         self.add("etc/koord/standalone.yaml", text_of(packaging, "standalone.example.yaml"))
         for example in ("containerd-nri.toml", "containerd-nri-required.toml", "kubelet-through-proxy.conf"):
             self.add(f"usr/share/doc/koord/examples/{example}", text_of(packaging, example))
-        self.add("usr/share/doc/koord/libraries.gz", self.zipped(notices()))
+        self.add("usr/share/doc/koord/libraries.gz", self.zipped(notices(self.build)))

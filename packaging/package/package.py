@@ -17,6 +17,18 @@ KINDS = {"deb": deb.build, "image": image.build, "rpm": rpm.build}
 NEEDS = {"rpm": rpm.missing}  # beyond what the build needs
 
 
+MACHINES = {62: "amd64", 183: "arm64"}  # of an ELF file: e_machine
+
+
+def architecture_of(program):
+    with open(program, "rb") as file:
+        start = file.read(20)
+    machine = int.from_bytes(start[18:20], "little") if start.startswith(b"\x7fELF") else None
+    if machine not in MACHINES:
+        raise ValueError(f"{program} is no program for {' or '.join(MACHINES.values())}")
+    return MACHINES[machine]
+
+
 def default_version():
     return re.search(r"version: '([^']+)'", layout.text_of(layout.TREE, "meson.build")).group(1)
 
@@ -33,12 +45,19 @@ def default_epoch():
 def arguments(words):
     parser = argparse.ArgumentParser(prog="packaging/dev package", description="Packages of build/koord.")
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(KINDS)}; those that this machine can make where none is named")
+    parser.add_argument("--arch", choices=MACHINES.values(), help="what machines it is for, built as `packaging/dev build --arch` does; this one's")
     parser.add_argument("--koord", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--libraries", default="/", help=argparse.SUPPRESS)
+    parser.add_argument("--emulator", action="append", default=[], help=argparse.SUPPRESS)
     parser.add_argument("--out", default="build/packages", help="the folder that they are written to (build/packages)")
     parser.add_argument("--version", default=default_version(), help="the version of the package; the program's")
     given = parser.parse_args(words)
     if not re.fullmatch(r"[0-9][0-9A-Za-z.+~]*", given.version):
         parser.error(f"--version: \"{given.version}\" is no version of a package: digits first, then letters, digits, '.', '+', '~'")
+    has = architecture_of(given.koord)
+    if given.arch not in (None, has):
+        parser.error(f"--arch: {given.koord} is a program for {has}")
+    given.arch = has
     for kind in given.kinds:
         if kind not in KINDS:
             parser.error(f"no kind \"{kind}\": there is {', '.join(KINDS)}")
@@ -52,12 +71,13 @@ def main(words):
     epoch = default_epoch()
     os.makedirs(given.out, exist_ok=True)
     os.umask(0o022)
+    made = layout.Build(given.koord, given.arch, given.libraries, given.emulator)
     with tempfile.TemporaryDirectory(prefix="koord-package.") as folder:
         program = os.path.join(folder, "koord")
         subprocess.run(["llvm-strip-16", "-s", "-o", program, given.koord], check=True)
         for kind in given.kinds or [kind for kind in KINDS if not NEEDS.get(kind, lambda: None)()]:
-            stage = layout.Stage(os.path.join(folder, kind), given.koord, program, epoch)
-            path = KINDS[kind](stage, given.version, "amd64", given.out)
+            stage = layout.Stage(os.path.join(folder, kind), made, program, epoch)
+            path = KINDS[kind](stage, given.version, given.out)
             print(f"package: {path}, {os.path.getsize(path)} bytes")
 
 

@@ -60,7 +60,7 @@ def missing():
     return None if shutil.which("rpmbuild") else "rpmbuild is missing: apt-get install rpm"
 
 
-def build(stage, version, architecture, out):
+def build(stage, version, out):
     """Returns the path of the package."""
     stage.fill(units="usr/lib/systemd/system", zsh="usr/share/zsh/site-functions")
     stage.add("usr/share/doc/koord/LICENSE", layout.text_of(layout.TREE, "LICENSE"))
@@ -70,7 +70,7 @@ def build(stage, version, architecture, out):
 
     files = [row(path) for path in sorted(stage.files)] + [f"%dir %attr(0755, root, root) {UNLOOKED_AT.get(path, '')}/{path}" for path in FOLDERS]
     parts = {name: layout.script(name.replace("_", "-")).replace("%", "%%") for name in ("after_install", "before_remove", "after_remove", "purge")}
-    target = ARCHITECTURES[architecture]
+    target = ARCHITECTURES[stage.build.architecture]
     with tempfile.TemporaryDirectory(prefix="koord-rpm.") as folder:
         spec = os.path.join(folder, "koord.spec")
         with open(spec, "w", encoding="utf-8") as file:
