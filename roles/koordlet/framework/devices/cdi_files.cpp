@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <set>
 #include <utility>
 
@@ -132,7 +134,8 @@ Result<std::vector<CdiDevice>> read_cdi_file(std::string_view text) {
 CdiNames cdi_names(const std::vector<CdiDevice>& devices) {
   CdiNames names;
   for (const CdiDevice& device : devices) {
-    if (device.cards.size() != 1 || device.is_part) continue;
+    // "all" is whatever the file has when the runtime looks: one card today, perhaps two then.
+    if (device.cards.size() != 1 || device.is_part || device.name == "all") continue;
     const std::string& card = device.cards.front();
     if (const std::int32_t minor = number_after(card, kGpuPath); minor >= 0) {
       // Other kinds with a GPU's file are of one claim or one purpose.
@@ -188,7 +191,11 @@ CdiNames CdiFiles::read(std::vector<std::string>& problems) {
   std::set<std::string> seen;
   for (const std::string& folder : folders_) {
     struct stat status {};
-    if (::stat(folder.c_str(), &status) != 0) continue;  // most hosts have one of them at most
+    if (::stat(folder.c_str(), &status) != 0) {  // most hosts have one of them at most
+      if (errno != ENOENT && errno != ENOTDIR)
+        problems.push_back(fmt::format("{}: {}", folder, std::strerror(errno)));
+      continue;
+    }
     if (const auto safe = check_ownership(status, folder); !safe) {
       problems.push_back(safe.error().message());
       continue;

@@ -41,8 +41,9 @@ class CdiFiles {
   /// wins.
   CdiFiles(std::string root, std::vector<std::string> folders);
 
-  /// A file that cannot be read, is being written or holds nonsense names nothing; nor does a name that
-  /// stands twice in a folder. `problems`: "FILE: what is wrong", for the log.
+  /// A file that cannot be read, breaks off within its syntax or holds nonsense names nothing (YAML that is
+  /// cut between two lines is whole YAML); nor does a name that stands twice in a folder, or "all".
+  /// `problems`: "FILE: what is wrong", for the log.
   CdiNames read(std::vector<std::string>& problems);
 
  private:
