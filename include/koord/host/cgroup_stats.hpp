@@ -34,8 +34,8 @@ struct MemoryStat {  // bytes
 Result<MemoryStat> parse_memory_stat(std::string_view text, CgroupVersion version);
 
 /// The same two sums of v1's memory.numa_stat, whose hierarchical_* lines count the same lists of pages: of a
-/// kernel that knows NUMA, and with few nodes, in a third of the time. Code::parse: a line is missing
-/// (kernels before 3.19 have none), or a number is none.
+/// kernel that knows NUMA, and with few nodes, in a third of the time (Linux 6.18). Code::parse: a line is
+/// missing (kernels before 3.19 have none), or a number is none.
 struct MemoryUse {  // bytes
   std::uint64_t used = 0, used_with_page_cache = 0;
 };

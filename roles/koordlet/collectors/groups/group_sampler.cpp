@@ -145,7 +145,8 @@ std::optional<host::CpuStat> GroupSampler::read_cpu_stat(GroupState& state, std:
 /// the counts; who gives the group a quota afterwards is seen.
 bool GroupSampler::has_quota(GroupState& state, std::string_view group) {
   using Quota = GroupState::Quota;
-  if (version_ == host::CgroupVersion::v2) return true;
+  // Of files that are not held it would be asked anew at each tick whether they are the same group's.
+  if (version_ == host::CgroupVersion::v2 || !state.cpu_usage) return true;
   if (state.quota_watch != WriteWatch::kNone && quotas_.is_written(state.quota_watch)) unwatch(state);
   if (state.quota == Quota::unwatched) {
     const auto path = context_.cgroups.read_path(host::Knob::cpu_quota, group);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 
 namespace koord::koordlet {
 
@@ -15,7 +16,7 @@ namespace {
 
 /// pread(2) that no thread can be cancelled in, which the C library pays for at each call.
 ssize_t pread_now(int fd, char* to, std::size_t size, std::size_t offset) {
-  static_assert(sizeof(long) == sizeof(std::size_t), "elsewhere the offset takes two registers");
+  static_assert(sizeof(long) == sizeof(std::int64_t), "elsewhere the offset takes two registers");
   return ::syscall(SYS_pread64, fd, to, size, offset);
 }
 

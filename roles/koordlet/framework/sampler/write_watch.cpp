@@ -24,7 +24,7 @@ constexpr int kMostReads = 64;
 WriteWatch::WriteWatch() : inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
 
 int WriteWatch::watch(const std::string& path) {
-  if (!inotify_) return kNone;
+  if (!inotify_ || holders_.size() >= kMost) return kNone;
   const int number = ::inotify_add_watch(inotify_.get(), path.c_str(), kMask);
   if (number < 0) return kNone;
   ++holders_[number];

@@ -1,6 +1,7 @@
 // WriteWatch: which files somebody has written, so that what follows from them is not read each time.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +15,8 @@ namespace koord::koordlet {
 class WriteWatch {
  public:
   static constexpr int kNone = -1;
+  /// Root's other programs, the kubelet among them, share what the kernel has: 8,192 before Linux 5.11.
+  static constexpr std::size_t kMost = 1024;
 
   WriteWatch();
 
