@@ -74,7 +74,7 @@ class Owners {
 
 GpuUse attribute(const host::GpuAnswer& answer, const Inventory& inventory, const CgroupsOf& cgroups) {
   GpuUse use;
-  const auto crowded = [](const host::GpuCard& card) { return card.crowded; };
+  const auto crowded = [](const host::GpuCard& card) { return card.crowded && !card.mig; };
   use.complete = answer.bad.empty() && std::ranges::none_of(answer.cards, crowded);
   std::unordered_map<unsigned, std::size_t> places;  // by the driver's number
   for (const host::GpuCard& card : answer.cards) {

@@ -152,7 +152,7 @@ void PressureCollector::follow(const Inventory& inventory) {
 void PressureCollector::sample(const TickView& view) {
   if (view.tick % every_ == 0) read_node();
   const bool rare = ticks_without_ >= kRoundsWithout * every_;
-  ++ticks_without_;
+  ticks_without_ = targets_.empty() ? 0 : ticks_without_ + 1;
   std::uint64_t turn = view.tick / every_;
   for (std::size_t i = (every_ - view.tick % every_) % every_; i < targets_.size(); i += every_, ++turn)
     if (Target& target = *targets_[i]; !rare || !target.asked || turn % kRareRounds == 0) read(target);

@@ -139,7 +139,7 @@ DeviceReading NvidiaCards::read() {
   note(answer, reading);
   std::set<std::int32_t> minors;
   for (const host::GpuCard& card : answer.cards) {
-    if (card.crowded)
+    if (card.crowded && !card.mig)
       reading.problems.push_back(
           fmt::format("GPU {} ({}): more processes compute on it than are looked at; its use is not shown",
                       card.minor, card.uuid));

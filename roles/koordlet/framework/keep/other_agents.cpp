@@ -164,6 +164,7 @@ Holder at_port(const AgentPlaces& places) {
   const auto address = address_of(places.address);
   if (!address) return {};
   const bool taken = is_taken(*address);
+  bool hidden = false;
   Holder stranger;
   for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
     const auto text = read_file(table, kMostTable);
@@ -172,6 +173,7 @@ Holder at_port(const AgentPlaces& places) {
       const auto pid = find_process(places.procs, [&](const std::string& proc, int candidate) {
         return has_socket(proc, candidate, {one.inode});
       });
+      hidden = hidden || !pid;
       if (!pid) continue;
       Holder found{fmt::format("{} listens at {}", describe_process(places.procs, *pid), one.address),
                    is_agent(places.procs, *pid)};
@@ -180,8 +182,10 @@ Holder at_port(const AgentPlaces& places) {
     }
   }
   if (!taken) return {};
-  if (stranger.who.empty())
-    stranger = {fmt::format("a process that cannot be seen listens at {}", places.address), false};
+  if (stranger.who.empty() || hidden)
+    return {fmt::format("a process that cannot be seen listens at {}{}{}", places.address,
+                        stranger.who.empty() ? "" : ", or ", stranger.who),
+            false};
   return stranger;
 }
 

@@ -53,8 +53,8 @@ struct Intent {
   bool held = false;  // of an earlier tick: the strategy cannot tell now
   /// Where another program writes the file, too, its value stays.
   bool yields = false;
-  /// No other group will ever have this one's name, as a container's, whose id is in it: whether it is still
-  /// the same one is asked seldom.
+  /// Hardly any other group will have this one's name, as a container's, whose id is in it (docker may start
+  /// one again under its id): whether it is still the same one is asked seldom.
   bool unique = false;
 };
 

@@ -384,7 +384,7 @@ class QosManager::Impl final : public KnobReader {
 
   /// In force: nothing is asked of the kernel for a while. Whether a group that is limited is still the same
   /// one is asked with every tick, for who makes it anew, as systemd does with a service's, sets it free; not
-  /// of a container's, which nobody makes anew.
+  /// of a container's, which hardly anybody makes anew.
   bool is_quiet(const Arbiter::Decision& decision) const {
     if (decision.plan >= strategies_.size()) return false;
     const ManagedStrategy::Turn& turn = strategies_[decision.plan].turn;
