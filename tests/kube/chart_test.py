@@ -20,7 +20,7 @@ import unittest
 import chart_values
 import schedulers
 import uninstall_test
-from charts import HOOKS, NODE, NS, ORIGINAL, PROFILES, SLO, ChartWorld
+from charts import NODE, NS, ORIGINAL, PROFILES, SLO, ChartWorld, PodProcess
 from schedulers import wait_for
 
 sys.path.insert(0, os.path.join(schedulers.HERE, "..", "support"))
@@ -47,7 +47,7 @@ def rights_of(objects):
             and not helm.named(text)[3].startswith("koord-cleanup")}
 
 
-class PlayedPod:
+class PlayedPod(PodProcess):
     """The command line of a workload's pod, with the token of its account; what the pod would mount is a folder of the test's."""
 
     def __init__(self, cluster, path, name, *flags, kubeconfig=None, **environment):
@@ -72,20 +72,6 @@ class PlayedPod:
             words.append(f"--kubeconfig={kubeconfig}")
         self.log = open(os.path.join(self.folder, "log"), "w+", encoding="utf-8", errors="replace")
         self.child = subprocess.Popen([KOORD, *words, *flags], stdout=self.log, stderr=subprocess.STDOUT, env={**os.environ, **env, **environment})
-
-    def moved(self, text):
-        """Its ports are others here."""
-        for port, ours in self.ports.items():
-            text = re.sub(rf"(?<![\d.]){port}(?!\d)", ours, text)
-        return text
-
-    def value(self, variable, workload):
-        field = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
-        return {"metadata.namespace": workload["metadata"]["namespace"], "spec.nodeName": NODE}[field] if field else self.moved(variable["value"])
-
-    def output(self):
-        with open(self.log.name, encoding="utf-8", errors="replace") as file:
-            return file.read()
 
     def probe(self, kind):
         """Whether that probe of the pod's succeeds."""

@@ -1,14 +1,12 @@
 """A chart on a real API server of the test's own that enforces RBAC and keeps an audit log: its accounts, and what they are refused."""
-import atexit
 import json
 import os
+import re
 import sys
-import tempfile
 
 import schedulers
 import uninstall_test
-from own_cluster import own_cluster
-from schedulers import wait_for
+from own_cluster import audited, own_cluster
 
 sys.path.insert(0, os.path.join(schedulers.HERE, "..", "support"))
 import helm  # noqa: E402
@@ -18,9 +16,26 @@ NS, NODE = "koordinator-system", "chart-node"
 SLO = "/apis/slo.koordinator.sh/v1alpha1"
 PROFILES = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
 HOOKS = "/apis/admissionregistration.k8s.io/v1"
-AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
 # A folder with Koordinator's own chart.
 ORIGINAL = os.environ.get("KOORDINATOR_CHART")
+
+
+class PodProcess:
+    """A process for a pod's container. Whoever derives from it sets `ports`, by the pod's own, and `log`."""
+
+    def moved(self, text):
+        """Its ports are others here: all pods are on one host."""
+        for port, ours in self.ports.items():
+            text = re.sub(rf"(?<![\d.]){port}(?!\d)", ours, text)
+        return text
+
+    def value(self, variable, workload):
+        field = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
+        return {"metadata.namespace": workload["metadata"]["namespace"], "spec.nodeName": NODE}[field] if field else self.moved(variable["value"])
+
+    def output(self):
+        with open(self.log.name, encoding="utf-8", errors="replace") as file:
+            return file.read()
 
 
 class ChartWorld:
@@ -28,12 +43,8 @@ class ChartWorld:
 
     @classmethod
     def setUpClass(cls):
-        told = tempfile.TemporaryDirectory(prefix="koord-audit.")
-        atexit.register(told.cleanup)  # after the cluster that writes there has ended
-        cls.audit, policy = (os.path.join(told.name, name) for name in ("audit.log", "policy.json"))
-        with open(policy, "w", encoding="utf-8") as file:
-            json.dump(AUDIT, file)
-        cls.folder, _, cls.kubeconfig = own_cluster("chart", f"--audit-policy-file={policy} --audit-log-path={cls.audit}", uninstall_test.CONTROLLERS)
+        cls.audit, flags = audited()
+        cls.folder, _, cls.kubeconfig = own_cluster("chart", flags, uninstall_test.CONTROLLERS)
         cls.api, cls.helm = kube_api.Api(cls.kubeconfig), helm.Helm(cls.kubeconfig, cls.folder)
 
     @classmethod

@@ -16,7 +16,7 @@ import tempfile
 import unittest
 
 import schedulers
-from charts import NODE, NS, ORIGINAL, PROFILES, SLO, ChartWorld
+from charts import NODE, NS, ORIGINAL, PROFILES, SLO, ChartWorld, PodProcess
 from schedulers import wait_for
 
 sys.path.insert(0, os.path.join(schedulers.HERE, "..", "support"))
@@ -34,7 +34,7 @@ REFUSED = {("koord-descheduler", "get", "configmaps")} | {("koord-descheduler", 
     "poddisruptionbudgets", "podgroups", "replicationcontrollers", "resourceclaims", "resourceslices", "services", "storageclasses", "volumeattachments")}
 
 
-class ChartPod:
+class ChartPod(PodProcess):
     """The only container of a workload's pod, in a tree of the test's own: its mounts are folders below `host`, its token its account's."""
 
     def __init__(self, world, path, host, pod=None, **environment):
@@ -94,20 +94,6 @@ class ChartPod:
         fake_node.write(os.path.join(folder, "namespace"), NS)
         fake_node.write(os.path.join(folder, "ca.crt"), world.ca)
         return folder
-
-    def moved(self, text):
-        """Its ports are others here: all pods are on one host."""
-        for port, ours in self.ports.items():
-            text = re.sub(rf"(?<![\d.]){port}(?!\d)", ours, text)
-        return text
-
-    def value(self, variable, workload):
-        field = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
-        return {"metadata.namespace": workload["metadata"]["namespace"], "spec.nodeName": NODE}[field] if field else self.moved(variable["value"])
-
-    def output(self):
-        with open(self.log.name, encoding="utf-8", errors="replace") as file:
-            return file.read()
 
     def answers(self, port, path):
         assert self.child.poll() is None, f"{self.name} ended: {self.output()[-3000:]}"

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """packaging/crds and packaging/manifests on a real API server of the test's own that enforces RBAC and keeps an audit log:
 every role runs as its own service account, does its work, is refused nothing and has no right that it does not use."""
-import atexit
 import json
 import os
 import signal
@@ -14,7 +13,7 @@ import unittest
 import claims
 import reservations
 import schedulers
-from own_cluster import own_cluster
+from own_cluster import audited, own_cluster
 from rights import MORE, ORIGINALS, RARE
 from schedulers import wait_for
 
@@ -36,7 +35,6 @@ TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
 NUMA_RESERVATION = "node.koordinator.sh/enable-numa-reservation"
 NODE, HOST = "real-enough", "kubernetes.io/hostname"
 GATES = os.path.join(PACKAGING, "manifests-gates")
-AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
 # What none of them may do: (account, method, path).
 FORBIDDEN = [
     ("koord-manager", "GET", "/api/v1/secrets"),
@@ -80,12 +78,8 @@ FORBIDDEN += [(account, "POST", f"{RBAC}/clusterrolebindings") for account in AC
 class Manifests(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        told = tempfile.TemporaryDirectory(prefix="koord-audit.")
-        atexit.register(told.cleanup)  # after the cluster that writes there has ended
-        cls.audit, policy = (os.path.join(told.name, name) for name in ("audit.log", "policy.json"))
-        with open(policy, "w", encoding="utf-8") as file:
-            json.dump(AUDIT, file)
-        cls.folder, _, kubeconfig = own_cluster("manifests", f"--audit-policy-file={policy} --audit-log-path={cls.audit}")
+        cls.audit, flags = audited()
+        cls.folder, _, kubeconfig = own_cluster("manifests", flags)
         cls.installed = Installed(kubeconfig, cls.folder)
         cls.api, cls.account = cls.installed.api, cls.installed.account
 

@@ -3,13 +3,12 @@ whose kubelets the test plays, and what the descheduler has asked, by the API se
 import atexit
 import json
 import os
-import tempfile
 import threading
 import time
 import unittest
 
 import schedulers
-from own_cluster import own_cluster
+from own_cluster import audited, own_cluster
 from schedulers import wait_for
 
 import kube_api
@@ -28,7 +27,6 @@ ALLOCATED = "scheduling.koordinator.sh/reservation-allocated"
 ACCOUNT = "koord-descheduler"
 READS = {"get", "list", "watch"}
 OVER = ("Succeeded", "Failed", "Aborted")
-AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
 # What is new in the shipped configuration for all tests: passes each second, no lease, and no five minutes for each two pods.
 CHANGES = {"deschedulingInterval: 10s": "deschedulingInterval: 1s", "leaderElection:\n": "leaderElection:\n  leaderElect: false\n",
            "      evictBurst: 1\n": "      evictBurst: 1\n      objectLimiters: {workload: {duration: 0s}}\n"}
@@ -54,12 +52,8 @@ class Cluster:
     """Its programs end with the process."""
 
     def __init__(self, name):
-        told = tempfile.TemporaryDirectory(prefix="koord-audit.")
-        atexit.register(told.cleanup)  # after the cluster that writes there has ended
-        self.audit, policy = (os.path.join(told.name, part) for part in ("audit.log", "policy.json"))
-        with open(policy, "w", encoding="utf-8") as file:
-            json.dump(AUDIT, file)
-        self.folder, _, kubeconfig = own_cluster(name, f"--audit-policy-file={policy} --audit-log-path={self.audit}", controllers="")
+        self.audit, flags = audited()
+        self.folder, _, kubeconfig = own_cluster(name, flags, controllers="")
         self.installed = Installed(kubeconfig, self.folder)
         self.kubectl, self.api = self.installed.kubectl, self.installed.api
         self.kubectl.run("delete", "-f", os.path.join(PACKAGING, "manifests", "50-webhooks.yaml"))  # nobody answers them here

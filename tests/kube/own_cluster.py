@@ -1,10 +1,22 @@
 """A cluster of a test's own, for what installs, attacks, restarts or removes things that others share."""
 import atexit
+import json
 import os
 import subprocess
 import tempfile
 
 CLUSTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cluster")
+AUDIT = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{"level": "Metadata"}]}
+
+
+def audited():
+    """(a log with a line for each answered request, the API server's flags that have it written); it ends with the process."""
+    folder = tempfile.TemporaryDirectory(prefix="koord-audit.")
+    atexit.register(folder.cleanup)  # after the cluster that writes there has ended, which is made later
+    log, policy = (os.path.join(folder.name, name) for name in ("audit.log", "policy.json"))
+    with open(policy, "w", encoding="utf-8") as file:
+        json.dump(AUDIT, file)
+    return log, f"--audit-policy-file={policy} --audit-log-path={log}"
 
 
 def own_cluster(name, flags="", controllers=None):
