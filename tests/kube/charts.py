@@ -81,7 +81,7 @@ class ChartWorld:
         found = set()
         with open(self.audit, encoding="utf-8") as file:
             for event in map(json.loads, file):
-                user = event["user"]["username"]
+                user = event["user"].get("username", "")
                 if user.startswith(f"system:serviceaccount:{NS}:koord") and event.get("responseStatus", {}).get("code") == 403:
                     found.add((user.rsplit(":", 1)[1], event["verb"], event.get("objectRef", {}).get("resource", event["requestURI"])))
         return found

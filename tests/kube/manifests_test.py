@@ -152,7 +152,7 @@ class Manifests(unittest.TestCase):
         with open(self.audit, encoding="utf-8") as file:
             for line in file:
                 event = json.loads(line)
-                user = event["user"]["username"].removeprefix(f"system:serviceaccount:{NS}:")
+                user = event["user"].get("username", "").removeprefix(f"system:serviceaccount:{NS}:")
                 if user not in ACCOUNTS or "objectRef" not in event or event.get("userAgent") == "koord-tests":
                     continue
                 at = event["objectRef"]

@@ -76,7 +76,7 @@ class Cluster:
         """The user's requests in the audit log, each once, in the order in which they were answered; and how many lines there are."""
         with open(self.audit, encoding="utf-8") as file:
             lines = file.readlines()
-        events = [event for event in map(json.loads, lines[since:]) if event["user"]["username"] == user and event.get("userAgent") != "koord-tests"]
+        events = [event for event in map(json.loads, lines[since:]) if event["user"].get("username", "") == user and event.get("userAgent") != "koord-tests"]
         return [event for event in events if event["verb"] != "watch" or event["stage"] == "ResponseStarted"], len(lines)
 
 
