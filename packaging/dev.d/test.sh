@@ -227,7 +227,9 @@ tier_arm64() {
 }
 
 # What need not run at each change: every hostile input under ASan, container runtimes (Debian's docker among them) with hooks
-# and kills, the attacks in full, the scheduler beside its oracle for 100,000 random steps, every fuzzer for a minute.
+# and kills, packages in a clean Debian and a virtual machine, dashboards by promtool, the swap with the originals and
+# Koordinator's chart where they are named, the kube tier on other versions of Kubernetes, two builds that must be the same, arm64, the
+# attacks in full, the scheduler beside its oracle for 100,000 random steps, every fuzzer for a minute.
 # packaging/MEASURED.md says when it ran last.
 tier_long() {
   say "== long: what need not run at each change"

@@ -265,11 +265,14 @@ class TreeRules(unittest.TestCase):
             (table + row + "\n## Two\n\n" + table + row, ["begins as line 3"]),
             (table + row.replace("a_test", "b_test"), ["'tests/unit/b_test.cpp' does not exist"]),
             (table + row.replace("tests/unit/a_test.cpp", "as above"), ["names no test"]),
+            (table + row.replace("a_test.cpp", 'a_test.cpp "One", "goes on in a second line"'), []),
+            (table + row.replace("a_test.cpp", 'a_test.cpp "Two"'), ['"Two"']),
         ]
+        case = 'TEST_CASE("One that "\n          "goes on in a second line") {'
         for text, expected in cases:
             with self.subTest(text=text):
                 found = [reason for _, _, reason in
-                         tree_rules.untrue_rows({"packaging/COMPATIBILITY.md": text}, {"tests/unit/a_test.cpp"})]
+                         tree_rules.untrue_rows({"packaging/COMPATIBILITY.md": text}, {"tests/unit/a_test.cpp"}, lambda path: case)]
                 self.assertEqual(len(found), len(expected), found)
                 for reason, part in zip(found, expected):
                     self.assertIn(part, reason)

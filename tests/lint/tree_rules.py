@@ -45,6 +45,8 @@ TABLES = {"packaging/COMPATIBILITY.md": "", "packaging/docs/SPECIFICATION.md": "
 # A row is the other's double when so many of its first words are.
 BEGINNING = 8
 TEST_FILE = re.compile(r"[\w./-]+\.(?:cpp|py)\b")
+# The same, or in quotes the name of a case in the file before it.
+TEST_CASE = re.compile(rf'({TEST_FILE.pattern})|"([^"]+)"')
 # What a README names in backticks: a file of code, of which it may say the end of the path, and what it links to. A word in
 # capitals (NAME_test.cpp) stands for any.
 NAMED_FILE = re.compile(r"`([\w./-]+\.(?:hpp|cpp|bpf\.c|py|sh))`")
@@ -75,9 +77,14 @@ def too_many_joins(texts, most):
         yield path, number, f"{len(joins)} lines join texts with '+', the ceiling is {most}: use fmt::format"
 
 
-def untrue_rows(texts, known):
-    """Yields (path, line, reason) for each row of TABLES that begins as an earlier one, names no test, or one that is not in
-    `known` (the tree's paths)."""
+def has_case(text, name):
+    """Whether a test's text has a case of that name, or of one that begins or goes on like that."""
+    return name in re.sub(r'"\s*\n\s*"', "", text) or name.replace(" ", "_") in text
+
+
+def untrue_rows(texts, known, text_of=None):
+    """Yields (path, line, reason) for each row of TABLES that begins as an earlier one, names no test, one that is not in
+    `known` (the tree's paths), or a case that is not in `text_of(test)`."""
     for path, base in TABLES.items():
         first, header = {}, True  # how a row begins: its line; the row above `|---|` has names of columns
         for number, line in enumerate(texts.get(path, "").splitlines(), 1):
@@ -95,9 +102,13 @@ def untrue_rows(texts, known):
             tests = TEST_FILE.findall(cells[-1])
             if not tests:
                 yield path, number, "names no test"
-            for test in tests:
-                if base + test not in known:
-                    yield path, number, f"'{base + test}' does not exist"
+            test = None
+            for file, case in TEST_CASE.findall(cells[-1]):
+                test = base + file if file else test
+                if file and test not in known:
+                    yield path, number, f"'{test}' does not exist"
+                elif case and text_of and test in known and not has_case(text_of(test), case):
+                    yield path, number, f"'{test}' has no case \"{case}\""
 
 
 def untrue_names(texts, known):
@@ -215,7 +226,7 @@ def main():
     violations += untested_plugins(known)
     production = {path: read(root, path) for path in known if path.startswith(PRODUCTION)}
     violations += too_many_joins(production, MOST_JOINS)
-    violations += untrue_rows({path: read(root, path) for path in TABLES}, set(known))
+    violations += untrue_rows({path: read(root, path) for path in TABLES}, set(known), lambda path: read(root, path))
     pages = (path for path in known if path.startswith("packaging/docs/") and path.endswith(".md") or os.path.basename(path) == "README.md")
     violations += untrue_names({path: read(root, path) for path in pages}, set(known))
     violations += repeated_passages(production)

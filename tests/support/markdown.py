@@ -6,13 +6,15 @@ A fence says it behind its language: `sh WHERE [stays]`, `yaml KIND`, or `text p
   yaml manifest      an object, or several                  yaml strategy    keys of slo-controller-config
   yaml scheduler     a KubeSchedulerConfiguration           yaml descheduler, standalone   likewise
 A YAML block begins with `# FILE.yaml`, the name under which the page's commands look for it. `stays` is a program that runs
-until the page ends. `text printed` is what the block before it prints; `...` stands for anything."""
+until the page ends. `text printed` is what the block before it prints; `...` stands for anything. `text` alone is a drawing.
+Blocks without a fence, which are indented, are the README's alone: tests/roles/readme/readme_test.py runs each of its lines."""
 import collections
 import os
 import re
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DOCS = os.path.join(TREE, "packaging", "docs")
+README = os.path.join(TREE, "README.md")
 WHERE = {"sh": ("sandbox", "machine", "kube-apiserver", "not-run-here"), "text": ("", "printed"),
          "yaml": ("manifest", "strategy", "scheduler", "descheduler", "standalone")}
 NOT_RUN = re.compile(r"\bnot run\b", re.I)
@@ -25,7 +27,7 @@ Block = collections.namedtuple("Block", "page line language where stays text sai
 
 def pages(folder=DOCS):
     """Of all documentation, the README too; or of a folder."""
-    first = [os.path.join(TREE, "README.md")] if folder == DOCS else []
+    first = [README] if folder == DOCS else []
     return first + sorted(os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(".md"))
 
 
@@ -46,6 +48,19 @@ def blocks(page):
                 said = [*said, line.strip()] if not blank else [line.strip()]
             if inside is None:
                 blank = not line.strip()
+    return found
+
+
+def indented(page):
+    """(number, line) of what is a block by its blanks alone, and no fence says anything of."""
+    found, inside, block, blank = [], False, False, True
+    with open(page, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            inside ^= bool(FENCE.match(line))
+            block = not inside and bool(line.strip()) and bool(re.match(r"    |\t", line)) and (block or blank)
+            if block:
+                found.append((number, line.strip()))
+            blank = not line.strip()
     return found
 
 

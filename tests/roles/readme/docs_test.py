@@ -110,6 +110,21 @@ class Docs(unittest.TestCase):
                 if block.where == "not-run-here":
                     self.assertRegex(block.said, markdown.NOT_RUN, "the sentence before it does not say that it is not run")
 
+    def test_no_block_goes_without_a_fence(self):
+        """What stands in one would be run by nobody, and no sentence would have to say so."""
+        for page in markdown.pages():
+            if page != markdown.README:
+                with self.subTest(page=os.path.relpath(page, TREE)):
+                    self.assertEqual(markdown.indented(page), [])
+
+    def test_a_block_without_a_fence_is_seen(self):
+        page = os.path.join(self.folder.name, "page.md")
+        for text, lines in (("Text:\n\n    kubectl get pods\n    kubectl get nodes\n", [3, 4]), ("Text\n    that goes on\n", []),
+                            ("\n\tkubectl get pods\n", [2]), ("```text\n\n    drawn\n```\n", []), ("```text\n```\n\n    kubectl\n", [4])):
+            with open(page, "w", encoding="utf-8") as file:
+                file.write(text)
+            self.assertEqual([number for number, _ in markdown.indented(page)], lines, text)
+
     def test_links_lead_somewhere(self):
         for page in [*markdown.pages(), *LINKING]:
             with self.subTest(page=os.path.relpath(page, TREE)):

@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.join(TREE, "tests", "support"))
 
 import fake_node  # noqa: E402
 import kube_api  # noqa: E402
+import markdown  # noqa: E402
 from sandbox import KOORD, KUBECTL, wait_for  # noqa: E402
 
 CLONE_NEWNET = 0x40000000
@@ -43,10 +44,8 @@ def own_network():
 
 
 def commands():
-    """The README's indented lines that begin with a program, without their comments."""
-    with open(os.path.join(TREE, "README.md"), encoding="utf-8") as file:
-        lines = [line.strip().split("   #")[0].split("  #")[0].strip() for line in file if line.startswith("    ")]
-    return [line for line in lines if "packaging/" in line.split()[0] or "build/koord" in line or "kubectl" in line]
+    """The README's indented lines, without their comments."""
+    return [line.split("   #")[0].split("  #")[0].strip() for _, line in markdown.indented(markdown.README)]
 
 
 def serves(url):

@@ -1,4 +1,5 @@
-// Memory bandwidth: the loop on a model of a machine with recorded curves, its rules, and what it writes.
+// Memory bandwidth: the loop on a model of a machine whose work follows recorded days of CPU use, its rules,
+// and what it writes.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -112,8 +113,8 @@ Day live(const std::vector<double>& demand, bool steered) {
 }
 
 TEST_CASE(
-    "On a model of a machine, with recorded curves, sensitive work gets what it needs, and best-effort "
-    "work most of the rest",
+    "On a model of a machine, sensitive work whose need follows recorded days of CPU use gets it, and "
+    "best-effort work most of the rest",
     "[koordlet][bandwidth]") {
   const auto days = recorded();
   REQUIRE(days.size() == 4);
