@@ -163,6 +163,12 @@ class Chart(ChartWorld, unittest.TestCase):
         notes = self.helm.release({**own, **{path: chart_values.other(path, defaults[path]) for path in chart_values.WITHOUT_EFFECT}})["info"]["notes"]
         self.assertEqual({path for path in chart_values.WITHOUT_EFFECT if f"{path} has no effect" not in notes}, set())
 
+    @unittest.skipUnless(ORIGINAL, "KOORDINATOR_CHART names no folder with Koordinator's chart")
+    def test_1_the_list_of_koordinators_values_is_its_charts(self):
+        theirs = set(helm.leaves(self.helm.release({}, ORIGINAL)["chart"]["values"]))
+        self.assertGreater(len(theirs), 80)
+        self.assertEqual(set(chart_values.original()) ^ theirs, chart_values.DOCUMENTED_ALONE)
+
     def test_2_a_mistyped_value_is_refused(self):
         for values, said in (({"manger.replicas": 3}, "'manger' not allowed"), ({"manager.replicas": "three"}, "replicas"),
                              ({"webhookConfiguration.failurePolicy.pods": "fail"}, "pods"), ({"webhookConfiguration.timeoutSeconds": 31}, "timeoutSeconds"),

@@ -1,7 +1,7 @@
 """The values of Koordinator's own chart (1.8.0), and for each of this one's another value than its default."""
 import re
 
-# By their names, as that chart has them.
+# By their names, as that chart has them; where KOORDINATOR_CHART names its folder, chart_test.py compares them.
 ORIGINAL = """
 crds: managed clustercolocationprofiles devices elasticquotaprofiles elasticquotas nodemetrics nodeslos noderesourcetopologies
 crds: recommendations reservations podgroups podmigrationjobs clusternetworktopologies scheduleexplanations
@@ -24,6 +24,8 @@ descheduler: monitorEnabled resources.limits.cpu resources.limits.memory resourc
 deviceDaemon: image.repository image.tag log.level nodeAffinity
 deviceDaemon: resources.limits.cpu resources.limits.memory resources.requests.cpu resources.requests.memory
 """
+# Those of which its README alone speaks: neither its values.yaml nor a template has them.
+DOCUMENTED_ALONE = {"installation.createNamespace"}
 # Those that only the notes speak of.
 WITHOUT_EFFECT = {
     "crds.recommendations", "crds.scheduleexplanations", "installation.roleListGroups", "koordlet.hostDirs.kubeletConfigDir",

@@ -53,9 +53,9 @@ class Helm:
     def sets(values):
         return [word for path, value in values.items() for word in ("--set-json", f"{path}={json.dumps(value)}")]
 
-    def release(self, values):
+    def release(self, values, chart=CHART):
         """As it would be: `info.notes`, `chart.values`, ...; slow, as the server is asked for each object."""
-        done = self.run("install", RELEASE, CHART, "--dry-run=client", "--output=json", *self.sets(values))
+        done = self.run("install", RELEASE, chart, "--dry-run=client", "--output=json", *self.sets(values))
         return json.loads(done.stdout)
 
     def objects(self, values):
