@@ -36,7 +36,7 @@ class Play:
         for name in ("packaging", "tests"):
             os.symlink(os.path.join(TREE, name), os.path.join(self.folder, name))
         self.program("koord", f'case "$*" in *--role=koordlet*) set -- "$@" {" ".join(test.root.flags())} --run-queue-latency=false;; esac\n'
-                     f'exec {KOORD} "$@"')
+                     f'exec -a "$0" {KOORD} "$@"')
         if os.access(KUBECTL, os.X_OK):
             os.symlink(KUBECTL, os.path.join(self.programs, "kubectl"))
         self.env = {name: value for name, value in os.environ.items() if name not in ("NODE_NAME", "KUBERNETES_SERVICE_HOST")}
@@ -46,7 +46,7 @@ class Play:
     def program(self, name, text):
         path = os.path.join(self.programs, name)
         with open(path, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n{text}\n")
+            file.write(f"#!/bin/bash\n{text}\n")
         os.chmod(path, os.stat(path).st_mode | stat.S_IXUSR)
 
     def log(self, number):
