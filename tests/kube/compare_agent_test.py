@@ -2,7 +2,7 @@
 """The original koordlet and koord's agent side by side, each as a node of one real kube-apiserver, on two random hosts that are alike: the same
 /proc, /sys and cgroup v1 in a folder, the same pods of a kubelet that the test plays. After each of some changes (huge pages, files of accelerators,
 network cards and their ports, the NodeSLO, pods) what both have written must be equal, value by value: NodeResourceTopology, Device, Terway's two
-files, limits of block I/O of pods; and of NodeMetric the memory without cold pages.
+files, limits of block I/O of pods, what their hook servers give a container of accelerators; and of NodeMetric the memory without cold pages.
 
 usage: compare_agent_test.py      KOORDINATOR_BIN names the folder with `koordlet` and `crds/`
 """
@@ -17,13 +17,14 @@ import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "support"))
+sys.path[:0] = [os.path.join(HERE, "..", "support"), os.path.join(HERE, "..", "roles", "proxy")]
 import agent_machines  # noqa: E402
 import fake_node  # noqa: E402
 import kube_api  # noqa: E402
 import original_host  # noqa: E402
 import originals  # noqa: E402
 from check_placement import quantity  # noqa: E402
+from rig import HOOKS, f, fields, grpc, m  # noqa: E402
 from sandbox import KOORD, Kubectl, free_port, wait_for  # noqa: E402
 
 NAME = "koordlet"
@@ -31,11 +32,12 @@ SEEDS = [int(seed) for seed in os.environ.get("KOORD_COMPARE_AGENT_SEEDS", "1 5 
 CHANGES = int(os.environ.get("KOORD_COMPARE_AGENT_CHANGES", "8"))
 PATIENCE_SECONDS = 40
 # A comparison that meets none of these says nothing about what is behind it.
-RULES = ["gpu-partitions", "Prefer", "Honor", "chip_error", "npu-core", "vfGroups", '"health": false', "node-1", '"prio": 2', "252:0", "253:0", "8:0"]
+RULES = ["gpu-partitions", "Prefer", "Honor", "chip_error", "npu-core", "vfGroups", '"health": false', "node-1", '"prio": 2', "252:0", "253:0", "8:0", "variables"]
 SLO = "/apis/slo.koordinator.sh/v1alpha1"
 DEVICES = "/apis/scheduling.koordinator.sh/v1alpha1/devices"
 TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies"
-GATES = ",".join(f"{gate}=true" for gate in ("Accelerators", "RDMADevices", "HugePageReport", "ColdPageCollector", "TerwayQoS", "BlkIOReconcile"))
+GATES = ",".join(f"{gate}=true" for gate in ("Accelerators", "RDMADevices", "HugePageReport", "ColdPageCollector", "TerwayQoS", "BlkIOReconcile",
+                                                 "GPUEnvInject"))
 FLAGS = [f"--feature-gates={GATES},BECPUSuppress=false,CPUBurst=false,RdtResctrl=false", "--kubelet-sync-interval=1s",
          "--node-topology-sync-interval=1s", "--collect-node-cpu-info-interval=1s", "--coldpage-collector-interval=1s"]
 COLD = {"metricCollectPolicy": {"aggregateDurationSeconds": 60, "reportIntervalSeconds": 5, "nodeAggregatePolicy": {"durations": ["1m"]},
@@ -73,6 +75,7 @@ class Side:
             return {}
 
     def start(self, *command):
+        os.makedirs(os.path.join(self.folder, "hooks"))
         self.machine.settle()
         with open(os.path.join(self.folder, "log"), "wb") as log:
             self.child = subprocess.Popen([*command, f"--addr=127.0.0.1:{self.port}", *FLAGS], stdout=log, stderr=log,
@@ -86,7 +89,6 @@ class Side:
         original_host.add_pci_names(self.folder)
         program = original_host.add_program(self.folder, originals.program(NAME))
         shutil.copy(kubeconfig, os.path.join(self.folder, "kubeconfig"))
-        os.makedirs(os.path.join(self.folder, "hooks"))
         os.makedirs(os.path.join(self.folder, "tmp"), exist_ok=True)
         self.start("chroot", self.folder, program, "--kubeconfig=/kubeconfig", "--tsdb-path=/metric-data", "--audit-log-dir=/audit",
                    "--runtime-hooks-addr=/hooks/hooks.sock", "--runtime-hooks-config-path=/hooks", "--xpu-device-infos-dir=/infos",
@@ -97,7 +99,7 @@ class Side:
         self.terway = os.path.join(self.folder, "var/lib/terway/qos")
         self.start("unshare", "-m", "sh", "-c", 'mount --bind "$0" /var/lib; exec "$@"', os.path.join(self.folder, "var/lib"), KOORD, "--role=koordlet",
                    f"--kubeconfig={kubeconfig}", f"--xpu-device-infos-dir={self.machine.infos}", "--run-queue-latency=false",
-                   f"--runtime-hooks-addr={self.folder}/hooks.sock", f"--runtime-hooks-config-path={self.folder}/hooks",
+                   f"--runtime-hooks-addr={self.folder}/hooks/hooks.sock", f"--runtime-hooks-config-path={self.folder}/hooks",
                    f"--audit-log-dir={self.folder}/audit", *self.machine.flags())
 
     def log_tail(self):
@@ -112,6 +114,14 @@ class Side:
             self.machine.mount(pod["metadata"]["uid"], f"pv-{volume}")
         self.machine.add_pod(pod, 0.01, agent_machines.memory_of(number))
         self.kubelet.pods = [*self.kubelet.pods, pod]
+
+    def variables(self, number, notes):
+        """Of a container of a pod that is made now."""
+        with grpc.insecure_channel(f"unix:{self.folder}/hooks/hooks.sock") as channel:
+            answer = channel.unary_unary(f"{HOOKS}PreCreateContainerHook")(b"".join([
+                f(1, [f(1, f"pod-{number}"), f(2, f"uid-pod-{number}"), f(3, "default")]), f(2, [f(1, "main")]), m(6, **notes),
+                f(8, f"kubepods/burstable/poduid-pod-{number}")]), timeout=20)
+        return sorted((dict(fields(value))[1].decode(), dict(fields(value))[2].decode()) for field, value in fields(answer) if field == 4)
 
     def close(self):
         if self.child and self.child.poll() is None:
@@ -269,6 +279,7 @@ class Compare(unittest.TestCase):
                 self.fail(f"change {number}:\n" + "\n".join(found))
             time.sleep(0.5)
         now = self.sides[1].written()
+        self.compare_variables(now["devices"])
         self.met.update(rule for rule in RULES if rule in json.dumps(now))
         print(f"{self.mark}: {len(now['devices'])} devices, {len(now['topology: zones'])} zones, {self.pods} pods: the same")
 
@@ -277,6 +288,15 @@ class Compare(unittest.TestCase):
         lines = [line.split() for line in (theirs["terway: node"] or "").splitlines()]
         mended = [f"{name} {int(value) // 8 if name in self.percents else value}\n" for name, value in lines]
         return {**theirs, "terway: node": "".join(mended) or None}
+
+    def compare_variables(self, devices):
+        """A pod that is being made has some of the accelerators."""
+        minors = [each["minor"] for each in devices if each["type"] == "gpu" and each["health"]]
+        given = [{"minor": minor, "resources": {f"{NOTE}gpu-core": "100", f"{NOTE}gpu-memory-ratio": "100"}} for minor in minors[::2]]
+        notes = {"scheduling.koordinator.sh/device-allocated": json.dumps({"gpu": given})} if given else {}
+        theirs, ours = (side.variables(self.pods + 1000, notes) for side in self.sides)
+        self.assertEqual(theirs, ours)
+        self.met.update(["variables"] if ours else [])
 
     def compare_memory(self):
         """What changes with nothing is the same average over whatever time."""
