@@ -1,6 +1,8 @@
 // Event: wakes every waiter by its own suspension.
 #include "koord/async/event.hpp"
 
+#include "koord/async/timer.hpp"
+
 namespace koord {
 
 void Event::set() {
@@ -12,6 +14,13 @@ Task<Result<>> Event::wait() {
   if (set_) co_return Result<>();
   Waiter waiter(waiters_);
   co_return co_await waiter.suspension.wait();
+}
+
+Task<Result<>> Event::wait_for(Clock& clock, nanoseconds most) {
+  Task<Result<>> woken = wait();
+  const Result<> waited = co_await with_timeout(clock, most, std::move(woken));
+  if (!waited && waited.error().code() != Code::timeout) co_return waited;
+  co_return Result<>();
 }
 
 }  // namespace koord

@@ -34,7 +34,14 @@ WatchEventType event_type(api::WatchType type) {
 }
 
 /// Nobody installs these: a server is older than they are, or has them switched off.
-bool comes_with_kubernetes(const api::Kind& kind) { return kind.group == "resource.k8s.io"; }
+bool comes_with_kubernetes(const api::Kind& kind) {
+  return kind.group == "resource.k8s.io" || kind.group == "scheduling.k8s.io";
+}
+
+void forget_failures(InformerStatus& status) {
+  status.failing_since.reset();
+  status.forbidden_since.reset();
+}
 
 /// Every server has the core group; whether it has others depends on its version and on what is installed.
 bool may_be_undefined(const api::Kind& kind) { return !kind.group.empty(); }
@@ -319,12 +326,12 @@ void SharedInformer::apply_effect(ReflectorState::Effect effect) {
 
 void SharedInformer::recovered() {
   status_.last_error.clear();
-  status_.failing_since.reset();
+  forget_failures(status_);
   opened_.reset();
 }
 
 void SharedInformer::stream_over() {
-  if (opened_ && clock_.mono() - *opened_ >= kShortestStream) status_.failing_since.reset();
+  if (opened_ && clock_.mono() - *opened_ >= kShortestStream) forget_failures(status_);
   opened_.reset();
 }
 
@@ -340,6 +347,10 @@ void SharedInformer::failed(const Error& error) {
   if (error.code() != Code::gone) {  // what is expired is listed anew, at once
     if (!status_.failing_since) status_.failing_since = now;
     status_.failure = error.code();
+    if (error.code() != Code::forbidden)
+      status_.forbidden_since.reset();
+    else if (!status_.forbidden_since)
+      status_.forbidden_since = now;
   }
   if (error.code() == Code::gone) ++status_.expired;
   undefined_ = error.code() == Code::not_found;
@@ -365,7 +376,7 @@ void SharedInformer::failed(const Error& error) {
     log_->warn("not followed for now", kv("error", status_.last_error));
     told_ = now;
   }
-  if (undefined_ && may_be_undefined(api::kind_of(type_.schema()))) status_.failing_since.reset();
+  if (undefined_ && may_be_undefined(api::kind_of(type_.schema()))) forget_failures(status_);
   apply_effect(state_.on_error(error, now));
 }
 
@@ -388,7 +399,7 @@ void SharedInformer::tell(const Object& before, const Object& after) {
 
 InformerStatus SharedInformer::status() const {
   InformerStatus status = status_;
-  if (opened_ && clock_.mono() - *opened_ >= kShortestStream) status.failing_since.reset();
+  if (opened_ && clock_.mono() - *opened_ >= kShortestStream) forget_failures(status);
   status.objects = store_.size();
   status.skipped = malformed_.size() + std::max(nameless_, nameless_now_);
   status.synced = state_.synced();

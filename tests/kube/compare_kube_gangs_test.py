@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Kubernetes' own gangs, asked of kube-scheduler and of koord, both with the gates GenericWorkload and GangScheduling, on a
-cluster of their own whose API server serves Workloads: each has the same random Workloads and pods in a namespace of its own,
+cluster of their own whose API server serves them, as Workloads (1.35) or as PodGroups (1.36): each has the same random gangs
+and pods in a namespace of its own,
 and the pods that are bound once all has settled must be the same. What is to be bound follows from the objects alone, and is
 reckoned here: a third opinion, and what is waited for. There is room for all that fits anywhere, as kube-scheduler's gangs wait
 on their nodes, and two that compete may wait for each other.
 
-With the gates off neither scheduler looks at references to Workloads, and where the API server does not know them koord places
-pods as if there were none.
+With the gates off neither scheduler looks at a pod's gang, and where the API server does not know gangs koord places pods as if
+there were none.
 """
 import os
 import random
@@ -38,7 +39,7 @@ class Gang:
         self.name = f"{self.kind}-{number}"
         self.min = rng.randint(1, 5) if self.kind != "gone" else rng.randint(2, 5)
         self.basic = self.kind == "basic"
-        self.workload = self.kind != "absent"
+        self.made = self.kind != "absent"
         self.group = "other" if self.kind == "misnamed" else "pg"
         count = self.min - 1 if self.kind in ("few", "gone") else self.min
         count += rng.randint(1, 3) if self.kind in ("over", "basic") else 0
@@ -53,14 +54,14 @@ class Gang:
             self.pods.pop()  # the second lacks one
 
     def later(self):
-        """(pods that come, whether the workload comes)."""
+        """(pods that come, whether its object comes)."""
         if self.kind in ("few", "too-large", "replicas"):
             replica = "1" if self.kind == "replicas" else ""
             more = [(f"{self.name}-{replica or 'x'}-later", replica, True)]
             self.pods += more
             return more, False
         if self.kind == "absent":
-            self.workload = True
+            self.made = True
             return [], True
         return [], False
 
@@ -70,11 +71,47 @@ class Gang:
         for replica in {replica for _, replica, _ in self.pods}:
             pods = [(name, fits) for name, its, fits in self.pods if its == replica]
             fitting = {name for name, fits in pods if fits}
-            if not self.workload or self.group == "other":
+            if not self.made or self.group == "other":
                 continue
             if self.basic or (len(pods) >= self.min and len(fitting) >= self.min):
                 bound |= fitting
         return bound
+
+
+class Workloads:
+    """1.35's form: an object has several groups, and replicas of them that nothing but their pods says."""
+    version, plural, field = "scheduling.k8s.io/v1alpha1", "workloads", "workloadRef"
+
+    @staticmethod
+    def objects(gang, policy):
+        return [{"kind": "Workload", "metadata": {"name": gang.name}, "spec": {"podGroups": [{"name": "pg", "policy": policy}]}}]
+
+    @classmethod
+    def member(cls, gang, replica=""):
+        """What a pod of the gang has in its spec."""
+        ref = {"name": gang.name, "podGroup": gang.group, **({"podGroupReplicaKey": replica} if replica else {})}
+        return {cls.field: ref}
+
+
+class PodGroups:
+    """1.36's form: an object is a group, and a replica another."""
+    version, plural, field = "scheduling.k8s.io/v1alpha2", "podgroups", "schedulingGroup"
+
+    @staticmethod
+    def name(gang, group, replica):
+        return f"{gang.name}-{group}{'-' + replica if replica else ''}"
+
+    @classmethod
+    def objects(cls, gang, policy):
+        return [{"kind": "PodGroup", "metadata": {"name": cls.name(gang, "pg", replica)}, "spec": {"schedulingPolicy": policy}}
+                for replica in sorted({replica for _, replica, _ in gang.pods})]
+
+    @classmethod
+    def member(cls, gang, replica=""):
+        return {cls.field: {"podGroupName": cls.name(gang, gang.group, replica)}}
+
+
+FORM = PodGroups if kube_version.minor() >= 36 else Workloads
 
 
 class Cluster:
@@ -83,25 +120,24 @@ class Cluster:
     def __init__(self, api):
         self.connection = api.connect()
 
-    def workloads(self, scheduler):
-        return f"/apis/scheduling.k8s.io/v1alpha1/namespaces/{NAMESPACES[scheduler]}/workloads"
+    def path(self, scheduler):
+        return f"/apis/{FORM.version}/namespaces/{NAMESPACES[scheduler]}/{FORM.plural}"
 
-    def create_workload(self, gang):
+    def create_group(self, gang):
         policy = {"basic": {}} if gang.basic else {"gang": {"minCount": gang.min}}
         for scheduler in NAMESPACES:
-            self.connection.request("POST", self.workloads(scheduler), {
-                "apiVersion": "scheduling.k8s.io/v1alpha1", "kind": "Workload", "metadata": {"name": gang.name},
-                "spec": {"podGroups": [{"name": "pg", "policy": policy}]}})
+            for item in FORM.objects(gang, policy):
+                self.connection.request("POST", self.path(scheduler), {"apiVersion": FORM.version, **item})
 
-    def delete_workload(self, gang):
+    def delete_group(self, gang):
         for scheduler in NAMESPACES:
-            self.connection.request("DELETE", f"{self.workloads(scheduler)}/{gang.name}")
+            for item in FORM.objects(gang, {}):
+                self.connection.request("DELETE", f"{self.path(scheduler)}/{item['metadata']['name']}")
 
     def create_pods(self, gang, pods):
         for scheduler, namespace in NAMESPACES.items():
             for name, replica, fits in pods:
-                ref = {"name": gang.name, "podGroup": gang.group, **({"podGroupReplicaKey": replica} if replica else {})}
-                item = schedulers.pod(name, scheduler, namespace, cpu="50m" if fits else "1000", workloadRef=ref)
+                item = schedulers.pod(name, scheduler, namespace, cpu="50m" if fits else "1000", **FORM.member(gang, replica))
                 kube_api.create(self.connection, item)
 
     def bound(self, scheduler):
@@ -113,7 +149,7 @@ class CompareGangs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         _, _, kubeconfig = own_cluster.own_cluster(
-            "gangs", "--feature-gates=GenericWorkload=true --runtime-config=scheduling.k8s.io/v1alpha1=true")
+            "gangs", f"--feature-gates=GenericWorkload=true --runtime-config={FORM.version}=true")
         cls.kubeconfig = kubeconfig
         cls.api = kube_api.Api(kubeconfig)
         schedulers.ensure_namespaces(cls.api, *NAMESPACES.values())
@@ -123,7 +159,7 @@ class CompareGangs(unittest.TestCase):
         schedulers.KUBECONFIG = self.kubeconfig
         schedulers.clean(self.api, NAMESPACES.values())
         for scheduler in NAMESPACES:
-            self.cluster.connection.request("DELETE", self.cluster.workloads(scheduler))
+            self.cluster.connection.request("DELETE", self.cluster.path(scheduler))
         for number in range(8):
             kube_api.create(self.cluster.connection, schedulers.node(f"n{number}", "16", "64Gi"))
 
@@ -153,7 +189,7 @@ class CompareGangs(unittest.TestCase):
                 rng = random.Random(seed)
                 gangs = [Gang(f"{seed}-{number}", rng) for number in range(GANGS)]
                 kinds |= {gang.kind for gang in gangs}
-                steps = [lambda gang=gang: self.cluster.create_workload(gang) for gang in gangs if gang.workload]
+                steps = [lambda gang=gang: self.cluster.create_group(gang) for gang in gangs if gang.made]
                 steps += [lambda gang=gang, one=one: self.cluster.create_pods(gang, [one]) for gang in gangs for one in gang.pods]
                 rng.shuffle(steps)
                 before = self.cluster.bound(OURS)
@@ -165,7 +201,7 @@ class CompareGangs(unittest.TestCase):
                     pods, comes = gang.later()
                     self.cluster.create_pods(gang, pods)
                     if comes:
-                        self.cluster.create_workload(gang)
+                        self.cluster.create_group(gang)
                 last = set().union(*(gang.expected() for gang in gangs))
                 self.settle(before | last)
                 self.assertGreater(last, first, "nothing came of what came later")
@@ -180,8 +216,8 @@ class CompareGangs(unittest.TestCase):
             self.addCleanup(self.cluster.connection.request, "DELETE", f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}")
         self.start(GATES)
         gang = Gang("w", random.Random(1))
-        gang.min, gang.basic = 3, False
-        self.cluster.create_workload(gang)
+        gang.min, gang.basic, gang.group, gang.pods = 3, False, "pg", [("high", "", True)]
+        self.cluster.create_group(gang)
         left = {}
         for scheduler, namespace in NAMESPACES.items():
             self.cluster.connection.request("DELETE", "/api/v1/nodes")
@@ -193,9 +229,8 @@ class CompareGangs(unittest.TestCase):
                 kube_api.create(self.cluster.connection, item)
             wait_for(f"{scheduler}: the nodes are full", lambda scheduler=scheduler: len(self.cluster.bound(scheduler)) == 8)
             for number in range(3):
-                ref = {"name": gang.name, "podGroup": gang.group}
                 kube_api.create(self.cluster.connection, schedulers.pod(f"high-{number}", scheduler, namespace, cpu="1",
-                                                                        workloadRef=ref, priorityClassName=high))
+                                                                        priorityClassName=high, **FORM.member(gang)))
             try:
                 wait_for(f"{scheduler}: the gang is bound", lambda scheduler=scheduler: sum(
                     name.startswith("high") for name in self.cluster.bound(scheduler)) == 3)
@@ -211,27 +246,28 @@ class CompareGangs(unittest.TestCase):
         self.assertEqual(left[OURS], 5)
         self.assertLessEqual(left.get(UPSTREAM, 0), 5)
 
-    def test_a_workload_that_goes_and_comes_again(self):
+    def test_a_group_that_goes_and_comes_again(self):
         self.start(GATES)
         gang = Gang("w", random.Random(1))
-        gang.kind, gang.name, gang.min, gang.basic, gang.group, gang.workload = "few", "w", 3, False, "pg", True
-        self.cluster.create_workload(gang)
+        gang.kind, gang.name, gang.min, gang.basic, gang.group, gang.made = "few", "w", 3, False, "pg", True
+        gang.pods = [("w-0", "", True)]
+        self.cluster.create_group(gang)
         self.cluster.create_pods(gang, [("w-0", "", True), ("w-1", "", True)])
         self.settle(set())
-        self.cluster.delete_workload(gang)
+        self.cluster.delete_group(gang)
         self.cluster.create_pods(gang, [("w-2", "", True)])
         self.settle(set())
-        self.cluster.create_workload(gang)
+        self.cluster.create_group(gang)
         self.settle({"w-0", "w-1", "w-2"})
 
     def test_with_the_gates_off_a_reference_says_nothing(self):
         self.start()
         gang = Gang("w", random.Random(1))
-        gang.name, gang.group, gang.workload = "absent", "pg", False
+        gang.name, gang.group, gang.made = "absent", "pg", False
         self.cluster.create_pods(gang, [("p-0", "", True), ("p-1", "", True)])
         self.settle({"p-0", "p-1"})
 
-    def test_an_api_server_that_does_not_know_workloads(self):
+    def test_an_api_server_that_does_not_know_gangs(self):
         schedulers.KUBECONFIG = SHARED
         api = kube_api.Api(SHARED)
         schedulers.ensure_namespaces(api, NAMESPACES[OURS])
@@ -242,19 +278,19 @@ class CompareGangs(unittest.TestCase):
         ours, file = schedulers.koord_as_kube_scheduler(GATES)
         self.addCleanup(ours.end)
         self.addCleanup(file.close)
-        kube_api.create(connection, schedulers.pod("p", OURS, NAMESPACES[OURS], workloadRef={"name": "w", "podGroup": "pg"}))
+        gang = Gang("w", random.Random(1))
+        kube_api.create(connection, schedulers.pod("p", OURS, NAMESPACES[OURS], **FORM.member(gang)))
         path = f"/api/v1/namespaces/{NAMESPACES[OURS]}/pods/p"
         item = schedulers.wait_for("p bound", lambda: (lambda pod: pod["spec"].get("nodeName") and pod)(
             connection.request("GET", path)))
-        self.assertNotIn("workloadRef", item["spec"], "the API server takes it now: this test says nothing")
+        self.assertNotIn(FORM.field, item["spec"], "the API server takes it now: this test says nothing")
         ours.alive()
-        asked = [line for line in ours.output().splitlines() if "workloads" in line.lower()]
+        asked = [line for line in ours.output().splitlines() if FORM.plural in line.lower()]
         self.assertTrue(asked, "nothing is said of the kind that is not served")
         self.assertLess(len(asked), 10, "it is asked for without end:\n" + "\n".join(asked))
 
 
 if __name__ == "__main__":
     schedulers.skip_without_cluster(schedulers.KUBE_SCHEDULER)
-    if kube_version.minor() != 35:
-        kube_version.skip("scheduling.k8s.io/v1alpha1's Workload is 1.35's alone")
+    kube_version.skip_before(35, "Kubernetes' own gangs")
     unittest.main(verbosity=2)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "koord/async/suspension.hpp"
+#include "koord/base/clock.hpp"
 
 namespace koord {
 
@@ -18,6 +19,8 @@ class Event {
   bool is_set() const { return set_; }
   /// Returns at once if set; Error(Code::cancelled) if cancelled before it was.
   Task<Result<>> wait();
+  /// The same, and after `most` at the latest; is_set() tells which it was.
+  Task<Result<>> wait_for(Clock& clock, nanoseconds most);
 
  private:
   Waiter::List waiters_;

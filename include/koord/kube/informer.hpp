@@ -41,6 +41,8 @@ struct InformerStatus {
   std::optional<MonoTime> failing_since;
   /// The code of what came last in that time.
   Code failure{};
+  /// Since when every answer has been that the right is missing (403).
+  std::optional<MonoTime> forbidden_since;
 };
 
 /// The untyped half of Informer<T>; a handle that is cheap to copy.

@@ -194,14 +194,11 @@ Task<Result<>> Controller::arbitrate_jobs() {
   const nanoseconds interval = profiles_.front().second.args->arbitration_interval();
   nanoseconds rest{0};
   for (;;) {
-    Result<> woken;
     if (book_.waiting().empty()) {
-      woken = co_await wake_.wait();
+      KOORD_CO_CHECK(co_await wake_.wait());
     } else {
-      Task<Result<>> wait = wake_.wait();
-      woken = co_await with_timeout(parts_.clock, std::max(interval, rest), std::move(wait));
+      KOORD_CO_CHECK(co_await wake_.wait_for(parts_.clock, std::max(interval, rest)));
     }
-    if (!woken && woken.error().code() != Code::timeout) co_return woken.error();
     wake_.reset();
     waiting_workloads_.clear();
     if (book_.waiting().empty()) continue;

@@ -72,8 +72,7 @@ std::vector<kube::AnyInformer> Cluster::all() const {
 bool Cluster::is_refused(const kube::AnyInformer& informer) const {
   if (informer.synced()) return false;
   const kube::InformerStatus status = informer.status();
-  return status.failing_since && status.failure == Code::forbidden &&
-         clock_.mono() - *status.failing_since >= kRefused;
+  return status.forbidden_since && clock_.mono() - *status.forbidden_since >= kRefused;
 }
 
 std::vector<std::string> Cluster::refused() const {

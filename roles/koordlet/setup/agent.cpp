@@ -512,8 +512,7 @@ Task<Result<>> Agent::rest() {
     news_.reset();
     const nanoseconds left = schedule_.next() - context_.clock.mono();
     if (left <= nanoseconds(0)) co_return Result<>();
-    const auto heard = co_await with_timeout(context_.clock, left, news_.wait());
-    if (!heard && heard.error().code() != Code::timeout) co_return heard;
+    KOORD_CO_CHECK(co_await news_.wait_for(context_.clock, left));
   }
 }
 

@@ -24,6 +24,7 @@
 #include "koord/api/types/core_v1/service.hpp"
 #include "koord/api/types/events_v1/event.hpp"
 #include "koord/api/types/kube_scheduling_v1alpha1/workload.hpp"
+#include "koord/api/types/kube_scheduling_v1alpha2/pod_group.hpp"
 #include "koord/api/types/kube_scheduling_v1beta1/pod_group.hpp"
 #include "koord/api/types/policy_v1/pod_disruption_budget.hpp"
 #include "koord/api/types/quota_v1alpha1/elastic_quota_profile.hpp"
@@ -128,6 +129,7 @@ std::span<const Schema* const> builtin_kinds() {
                                        &schema<CustomResourceDefinition>(),
                                        &schema<Deployment>(),
                                        &schema<DeviceClass>(),
+                                       &schema<EarlyKubePodGroup>(),
                                        &schema<Event>(),
                                        &schema<KubePodGroup>(),
                                        &schema<Lease>(),

@@ -84,6 +84,40 @@ TEST_CASE("with_timeout gives the value, the timeout, the exception or the cance
   CHECK(loop.clock.pending() == 0);
 }
 
+TEST_CASE("an event is waited for as long as was said") {
+  test::Loop loop;
+  Event event;
+  const MonoTime begun = loop.clock.mono();
+  CHECK(test::run_task(loop, event.wait_for(loop.clock, 3s)).has_value());
+  CHECK_FALSE(event.is_set());
+  CHECK(loop.clock.mono() == begun + 3s);
+
+  TaskGroup group(loop.executor());
+  Result<> waited;
+  bool over = false;
+  struct Waiting {
+    static Task<Result<>> run(Clock& clock, Event& event, Result<>& waited, bool& over) {
+      waited = co_await event.wait_for(clock, 1h);
+      over = true;
+      co_return Result<>();
+    }
+  };
+  group.spawn("waiter", Waiting::run(loop.clock, event, waited, over));
+  loop.settle();
+  CHECK_FALSE(over);
+  event.set();
+  loop.settle();
+  CHECK(over);
+  CHECK(waited.has_value());
+  event.reset();
+  group.spawn("waiter", Waiting::run(loop.clock, event, waited, over));
+  loop.settle();
+  test::run_task(loop, group.stop(loop.clock, 1s));
+  REQUIRE(waited.has_error());
+  CHECK(waited.error().code() == Code::cancelled);
+  CHECK(loop.clock.pending() == 0);
+}
+
 TEST_CASE("an event wakes all its waiters and stays set") {
   test::Loop loop;
   Event event;

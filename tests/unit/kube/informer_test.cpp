@@ -385,6 +385,33 @@ TEST_CASE("a kind without a definition counts as empty, and is followed when its
   CHECK(w.changes() == "-n1 ");
 }
 
+TEST_CASE("the right to follow a kind is missing only for as long as every answer says so") {
+  World w;
+  auto pods = w.set.informer<Pod>(w.client);
+  const auto answer = [&w](int status, const char* reason) {
+    w.server.answer = [status, reason](const net::Request&) {
+      return koord::test::status_response(status, reason);
+    };
+  };
+  answer(500, "InternalError");
+  w.set.start();
+  w.pass(60s);
+  const auto failing_since = pods.status().failing_since;
+  REQUIRE(failing_since);
+  CHECK_FALSE(pods.status().forbidden_since);
+
+  answer(403, "Forbidden");
+  w.pass(60s);
+  REQUIRE(pods.status().forbidden_since);
+  CHECK(*pods.status().forbidden_since >= *failing_since + 60s);
+  CHECK(pods.status().failing_since == failing_since);
+
+  answer(500, "InternalError");
+  w.pass(60s);
+  CHECK_FALSE(pods.status().forbidden_since);
+  CHECK(pods.status().failing_since == failing_since);
+}
+
 TEST_CASE("who lacks the right to follow a kind is told what to do") {
   World w;
   auto pods = w.set.informer<Pod>(w.client);

@@ -27,6 +27,21 @@ Result<std::vector<std::string>> folder_names(const std::string& folder) {
 
 }  // namespace
 
+Result<std::vector<api::XpuDevice>> read_xpu_file(std::string_view text) {
+  KOORD_TRY(document, json::parse(text));
+  std::vector<api::XpuDevice> devices;
+  if (document.is_null()) return devices;  // as Go writes an empty list
+  if (!document.is_array()) return Error(Code::invalid, "a list of devices is expected");
+  if (document.elements().size() > XpuFiles::kMostDevices)
+    return Error(Code::too_large, fmt::format("more than {} devices", XpuFiles::kMostDevices));
+  for (const json::Value& one : document.elements()) {
+    auto device = api::decode<api::XpuDevice>(one);
+    if (!device) return std::move(device).error().context(fmt::format("device {}", devices.size()));
+    devices.push_back(std::move(*device));
+  }
+  return devices;
+}
+
 XpuFiles::XpuFiles(std::string folder, MonoTime started) : folder_(std::move(folder)), started_(started) {
   if (!folder_.ends_with('/')) folder_ += '/';
 }
@@ -38,20 +53,7 @@ std::optional<std::vector<api::XpuDevice>> XpuFiles::read_one(const std::string&
     if (::stat(path.c_str(), &status) != 0) return errno_error(errno, path);
     KOORD_CHECK(check_ownership(status, path));
     KOORD_TRY(text, read_file(path, kMostBytes));
-    KOORD_TRY(document, json::parse(text));
-    std::vector<api::XpuDevice> devices;
-    if (document.is_null()) return devices;  // as Go writes an empty list
-    if (!document.is_array())
-      return Error(Code::invalid, fmt::format("{}: a list of devices is expected", path));
-    if (document.elements().size() > kMostDevices)
-      return Error(Code::too_large, fmt::format("{}: more than {} devices", path, kMostDevices));
-    for (const json::Value& one : document.elements()) {
-      auto device = api::decode<api::XpuDevice>(one);
-      if (!device)
-        return std::move(device).error().context(fmt::format("{}: device {}", path, devices.size()));
-      devices.push_back(std::move(*device));
-    }
-    return devices;
+    return read_xpu_file(text);
   };
   auto devices = decode();
   if (devices) return std::move(*devices);

@@ -5,11 +5,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/devices/device_reading.hpp"
 #include "koord/api/koordinator/xpu_devices.hpp"
 #include "koord/base/clock.hpp"
+#include "koord/base/result.hpp"
 
 namespace koord::koordlet {
 
@@ -18,6 +20,10 @@ struct XpuFile {
   std::string path;
   std::vector<api::XpuDevice> devices;
 };
+
+/// Of one file's text. Code::parse, Code::invalid, Code::too_large: it is no such list, or one of its devices
+/// is none. Pure.
+Result<std::vector<api::XpuDevice>> read_xpu_file(std::string_view text);
 
 /// What a Device has of them: the first file's first device says vendor and model. A device whose id or minor
 /// is missing, nonsense or an earlier one's is left out and named. Pure.

@@ -82,9 +82,7 @@ Task<Result<>> ClaimLookup::run() {
   for (;;) {
     changed_.reset();
     KOORD_CO_CHECK(co_await ask());
-    Task<Result<>> woken = changed_.wait();
-    const Result<> waited = co_await with_timeout(parts_.clock, kAgain, std::move(woken));
-    if (!waited && waited.error().code() != Code::timeout) co_return waited;
+    KOORD_CO_CHECK(co_await changed_.wait_for(parts_.clock, kAgain));
   }
 }
 

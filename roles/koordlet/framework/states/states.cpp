@@ -320,9 +320,7 @@ Task<Result<>> States::follow_pods() {
       --follow_ups_;
       pause = std::min(pause, kFollowUp);
     }
-    Task<Result<>> woken = wake_.wait();
-    const Result<> waited = co_await with_timeout(parts_.clock, pause, std::move(woken));
-    if (!waited && waited.error().code() != Code::timeout) co_return waited;
+    KOORD_CO_CHECK(co_await wake_.wait_for(parts_.clock, pause));
   }
 }
 

@@ -5,7 +5,6 @@
 #include <functional>
 #include <utility>
 
-#include "koord/async/timer.hpp"
 #include "koord/host/file.hpp"
 
 namespace koord::koordlet::tc_network {
@@ -152,9 +151,7 @@ Task<Result<>> TcNetwork::run() {
   for (;;) {
     changed_.reset();
     KOORD_CO_CHECK(co_await follow());
-    Task<Result<>> woken = changed_.wait();
-    const Result<> waited = co_await with_timeout(parts_.clock, kLookAgain, std::move(woken));
-    if (!waited && waited.error().code() != Code::timeout) co_return waited;
+    KOORD_CO_CHECK(co_await changed_.wait_for(parts_.clock, kLookAgain));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "koord/api/types/core_v1/node.hpp"
 #include "koord/api/types/core_v1/pod.hpp"
@@ -50,6 +51,7 @@ KubeBook::KubeBook(const PluginContext& context)
     : GangBook(context),
       workloads_(context.objects.watch<api::Workload>()),
       pod_groups_(context.objects.watch<api::KubePodGroup>()),
+      early_pod_groups_(context.objects.watch<api::EarlyKubePodGroup>()),
       doors_(context.shared.get<gangs::Doors>()) {
   context.shared.get<gangs::Doors>().kubernetes = true;
   context.observe(*this);
@@ -59,12 +61,17 @@ KubeBook::KubeBook(const PluginContext& context)
         const api::ObjectMeta& meta = (now != nullptr ? now : before)->metadata;
         each_of(id_of(meta.namespace_.view(), meta.name + "/"), [this](Gang& gang) { changed_terms(gang); });
       });
-  context.objects.watch<api::KubePodGroup>().on_change(
-      [this](const api::KubePodGroup* before, const api::KubePodGroup* now) {
-        if (is_same(before, now)) return;
-        const api::ObjectMeta& meta = (now != nullptr ? now : before)->metadata;
-        if (Gang* gang = find(id_of(meta.namespace_.view(), meta.name))) changed_terms(*gang);
-      });
+  follow(context.objects.watch<api::KubePodGroup>());
+  follow(context.objects.watch<api::EarlyKubePodGroup>());
+}
+
+template <class PodGroup>
+void KubeBook::follow(ObjectStore<PodGroup>& groups) {
+  groups.on_change([this](const PodGroup* before, const PodGroup* now) {
+    if (is_same(before, now)) return;
+    const api::ObjectMeta& meta = (now != nullptr ? now : before)->metadata;
+    if (Gang* gang = find(id_of(meta.namespace_.view(), meta.name))) changed_terms(*gang);
+  });
 }
 
 void KubeBook::node_changed(Row, const api::Node* before, const api::Node* now) {
@@ -81,27 +88,32 @@ std::optional<Symbol> KubeBook::gang_of(const api::Pod& pod) const {
   return Symbol(fmt::format("{}/{}{}{}", ref->name, ref->pod_group, replica.empty() ? "" : "/", replica));
 }
 
+template <class PodGroup>
+KubeBook::Terms KubeBook::terms_of(std::shared_ptr<const PodGroup> found) {
+  Terms said;
+  said.kind = "PodGroup";
+  said.gang = found->spec.scheduling_policy.gang.get();
+  said.meta = &found->metadata;
+  if (const auto* constraints = found->spec.scheduling_constraints.get();
+      constraints != nullptr && !constraints->topology.empty())
+    said.near = constraints->topology.front().key;
+  if (said.gang == nullptr && !said.near.empty())
+    said.why = fmt::format(
+        "pod group \"{}\" asks for nodes that agree on the label \"{}\" "
+        "(spec.schedulingConstraints.topology), which koord does for the policy \"gang\" alone",
+        found->metadata.name, said.near);
+  said.object = std::move(found);
+  return said;
+}
+
 KubeBook::Terms KubeBook::terms_of(const Gang& gang) const {
   const auto [workload_name, group_name] = parts_of(gang);
   Terms said;
   if (workload_name.empty()) {
-    const auto found = pod_groups_.find(gang.ns, group_name);
+    if (auto found = pod_groups_.find(gang.ns, group_name)) return terms_of(std::move(found));
+    if (auto found = early_pod_groups_.find(gang.ns, group_name)) return terms_of(std::move(found));
     said.kind = "PodGroup";
-    if (!found) {
-      said.why = fmt::format("waiting for pod's pod group \"{}\" to appear in scheduling queue", group_name);
-      return said;
-    }
-    said.gang = found->spec.scheduling_policy.gang.get();
-    said.meta = &found->metadata;
-    said.object = found;
-    if (const auto* constraints = found->spec.scheduling_constraints.get();
-        constraints != nullptr && !constraints->topology.empty())
-      said.near = constraints->topology.front().key;
-    if (said.gang == nullptr && !said.near.empty())
-      said.why = fmt::format(
-          "pod group \"{}\" asks for nodes that agree on the label \"{}\" "
-          "(spec.schedulingConstraints.topology), which koord does for the policy \"gang\" alone",
-          group_name, said.near);
+    said.why = fmt::format("waiting for pod's pod group \"{}\" to appear in scheduling queue", group_name);
     return said;
   }
   const auto found = workloads_.find(gang.ns, workload_name);

@@ -1,4 +1,5 @@
-// KubeBook: gangs as Kubernetes' own API has them: groups of Workloads (1.35), and PodGroups (from 1.36 on).
+// KubeBook: gangs as Kubernetes' own API has them: groups of Workloads (1.35), and PodGroups (from 1.36 on,
+// as v1alpha2, later as v1beta1).
 #pragma once
 
 #include <chrono>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "koord/api/types/kube_scheduling_v1alpha1/workload.hpp"
+#include "koord/api/types/kube_scheduling_v1alpha2/pod_group.hpp"
 #include "koord/api/types/kube_scheduling_v1beta1/pod_group.hpp"
 #include "koord/scheduling/cluster/cluster_observer.hpp"
 #include "scheduling/gangs/book.hpp"
@@ -19,7 +21,8 @@ using gangs::GangBook;
 using gangs::Group;
 using gangs::Member;
 
-/// Both forms are watched; an API server serves one of them, or none. A gang is "NAMESPACE/WORKLOAD/GROUP",
+/// All forms are watched; an API server serves one of them, or none (or both versions of the later one, which
+/// are the same objects). A gang is "NAMESPACE/WORKLOAD/GROUP",
 /// or "NAMESPACE/WORKLOAD/GROUP/REPLICA", or of the later form "NAMESPACE/PODGROUP". Bound pods count for its
 /// minimum. What is told in kube-scheduler's words is so in its plugin of 1.35, or of 1.37.
 class KubeBook final : public GangBook, private ClusterObserver {
@@ -45,6 +48,10 @@ class KubeBook final : public GangBook, private ClusterObserver {
   void read_terms(Gang& gang, const api::Pod& pod) override;
   void read(Gang& gang);
   void changed_terms(Gang& gang);
+  template <class PodGroup>
+  void follow(ObjectStore<PodGroup>& groups);
+  template <class PodGroup>
+  static Terms terms_of(std::shared_ptr<const PodGroup> found);
   // Which nodes agree on a label may be otherwise then.
   void pod_added(Row, const PodInfo&) override {}
   void pod_removed(Row, const PodInfo&) override {}
@@ -52,6 +59,7 @@ class KubeBook final : public GangBook, private ClusterObserver {
 
   const ObjectStore<api::Workload>& workloads_;
   const ObjectStore<api::KubePodGroup>& pod_groups_;
+  const ObjectStore<api::EarlyKubePodGroup>& early_pod_groups_;
   const gangs::Doors& doors_;
 };
 

@@ -340,6 +340,12 @@ TEST_CASE("a gang of the later form is a PodGroup, whose number may be changed")
     world.engine.put_object(pod_group("g", 3));
     CHECK(world.bound() == 3);
   }
+  SECTION("what fits, of an API server that has the earlier version alone") {
+    const auto later = pod_group("g", 3);
+    world.engine.put_object(std::make_shared<api::EarlyKubePodGroup>(
+        api::EarlyKubePodGroup{.metadata = later->metadata, .spec = later->spec}));
+    CHECK(world.bound() == 3);
+  }
   SECTION("no gang") {
     world.engine.put_object(pod_group("g", 0));
     CHECK(world.bound() == 3);
