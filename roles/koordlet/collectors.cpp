@@ -8,6 +8,7 @@ extern const CollectorEntry kColdPages;
 extern const CollectorEntry kCpi;
 extern const CollectorEntry kGpu;
 extern const CollectorEntry kGroups;
+extern const CollectorEntry kHugePages;
 extern const CollectorEntry kInterference;
 extern const CollectorEntry kNode;
 extern const CollectorEntry kPressure;
@@ -24,7 +25,7 @@ CollectorTable collector_table() {
   static constexpr const CollectorEntry* kTable[] = {
       &kNode, &kGroups, &kBestEffort, &kSystem,    &kPressure, &kColdPages, &kResctrlCollector,
       &kCpi,  &kTracer, &kRunQueue,   &kWaitBlame, &kStalls,   &kStorage,   &kInterference,
-      &kGpu,  &kVgpu,
+      &kGpu,  &kVgpu,   &kHugePages,
   };
   return kTable;
 }

@@ -23,6 +23,7 @@
 #include "setup/state_dirs.hpp"
 
 #include "framework/tick/gpu_use.hpp"
+#include "framework/tick/huge_use.hpp"
 #include "framework/tick/interference.hpp"
 
 namespace koord::koordlet {
@@ -387,7 +388,8 @@ Result<> Agent::set_up_kubernetes() {
                       hub_, series_, *predictor_, [this] { return observer_->last_tick(); },
                       [this] { return states_->pods_listed(); },
                       [this] { return sampler_->view().find<Interference>(); },
-                      [this] { return sampler_->view().find<GpuUse>(); }},
+                      [this] { return sampler_->view().find<GpuUse>(); },
+                      [this] { return sampler_->view().find<HugeUse>(); }},
       parts_.place.node_name, context_.gates.enabled("NodeMetricPromMetrics"));
   return {};
 }

@@ -66,7 +66,10 @@ constexpr std::array kGates = {
     gate_off("ColdPageCollector",
              "Have the kernel find pages that nobody uses (kidled), and report memory without them where the "
              "NodeMetric says so."),
-    gate_off("HugePageReport", "Report each memory node's huge pages in the NodeResourceTopology."),
+    gate_off(
+        "HugePageReport",
+        "Report each memory node's huge pages in the NodeResourceTopology, and what of them is in use in "
+        "the NodeMetric."),
     gate_off("PodResourcesProxy",
              "Serve the kubelet's pod resources with the devices that the scheduler gave out."),
     gate_off(

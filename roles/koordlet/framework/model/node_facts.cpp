@@ -25,10 +25,8 @@ Result<std::uint64_t> read_pages(const std::string& path) {
     if (text.error().code() == Code::not_found) return 0;
     return text.error();
   }
-  std::uint64_t pages = 0;
-  if (!host::to_number(host::trimmed(*text), pages) || pages > kMostPages)
-    return Error(Code::parse,
-                 fmt::format("{}: '{}' is no number of pages", path, host::trimmed(*text).substr(0, 32)));
+  auto pages = parse_huge_pages(*text);
+  if (!pages) return std::move(pages).error().context(path);
   return pages;
 }
 
@@ -41,15 +39,23 @@ Result<HugePages> read_huge_pages(std::span<const std::string> files) {
 
 }  // namespace
 
-std::vector<std::string> huge_page_files(const host::Root& root, const std::vector<NumaMemory>& nodes) {
+Result<std::uint64_t> parse_huge_pages(std::string_view text) {
+  std::uint64_t pages = 0;
+  if (!host::to_number(host::trimmed(text), pages) || pages > kMostPages)
+    return Error(Code::parse, fmt::format("'{}' is no number of pages", host::trimmed(text).substr(0, 32)));
+  return pages;
+}
+
+std::vector<std::string> huge_page_files(const host::Root& root, const std::vector<NumaMemory>& nodes,
+                                         std::string_view name) {
   std::vector<std::string> files;
   for (const NumaMemory& node : nodes)
     for (const std::string_view size : kSizes)
-      files.push_back(fmt::format("{}devices/system/node/node{}/hugepages/hugepages-{}/nr_hugepages",
-                                  root.sys, node.id, size));
+      files.push_back(fmt::format("{}devices/system/node/node{}/hugepages/hugepages-{}/{}", root.sys, node.id,
+                                  size, name));
   if (nodes.empty())
     for (const std::string_view size : kSizes)
-      files.push_back(fmt::format("{}kernel/mm/hugepages/hugepages-{}/nr_hugepages", root.sys, size));
+      files.push_back(fmt::format("{}kernel/mm/hugepages/hugepages-{}/{}", root.sys, size, name));
   return files;
 }
 

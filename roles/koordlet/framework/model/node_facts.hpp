@@ -36,7 +36,10 @@ struct NodeFacts {
 Result<NodeFacts> read_node_facts(const host::Root& root, bool huge_pages = false);
 
 /// The files that say how many huge pages there are, of 2 MiB and of 1 GiB, of each of these NUMA nodes; of
-/// none: those of a kernel without NUMA nodes.
-std::vector<std::string> huge_page_files(const host::Root& root, const std::vector<NumaMemory>& nodes);
+/// none: those of a kernel without NUMA nodes. `name`: which of a size's files.
+std::vector<std::string> huge_page_files(const host::Root& root, const std::vector<NumaMemory>& nodes,
+                                         std::string_view name = "nr_hugepages");
+/// What such a file says; the error does not name it.
+Result<std::uint64_t> parse_huge_pages(std::string_view text);
 
 }  // namespace koord::koordlet

@@ -8,6 +8,7 @@
 
 #include "framework/devices/device_reading.hpp"
 #include "framework/tick/gpu_use.hpp"
+#include "framework/tick/huge_use.hpp"
 #include "framework/tick/interference.hpp"
 #include "koord/api/koordinator/devices.hpp"
 #include "koord/json/writer.hpp"
@@ -51,6 +52,17 @@ api::ResourceMap resource_map(std::int64_t milli_cpu, std::int64_t memory) {
 api::ResourceMap usage_of(const Aggregate& cpu, const Aggregate& memory, Pick pick) {
   // Truncated, as the original does.
   return resource_map(static_cast<std::int64_t>(cpu.*pick * 1000), static_cast<std::int64_t>(memory.*pick));
+}
+
+/// Beside what is known of CPU and memory: by itself it would be taken for all that is used.
+void add_huge_pages(api::ResourceMap& usage, const HugePages& used) {
+  if (usage.resources.empty()) return;
+  const auto add = [&usage](std::string_view name, std::uint64_t bytes) {
+    usage.resources[name] =
+        api::Quantity::from_int(static_cast<std::int64_t>(bytes), api::Quantity::Format::binary_si);
+  };
+  add("hugepages-1Gi", used.one_gib);
+  add("hugepages-2Mi", used.two_mib);
 }
 
 bool is_warm(const Aggregate& aggregate, nanoseconds window) {
@@ -193,7 +205,7 @@ ReportPolicy report_policy(const api::NodeMetricSpec& spec) {
 api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Inventory& inventory,
                                          const ReportPolicy& policy, MonoTime now, WallTime wall,
                                          ProdPredictor& prod, const Interference* interference,
-                                         const GpuUse* gpus) {
+                                         const GpuUse* gpus, const HugeUse* huge) {
   const Builder build(series, policy, now, gpus);
   api::NodeMetricStatus status;
   status.update_time = api::Time{std::chrono::floor<std::chrono::seconds>(wall)};
@@ -204,6 +216,13 @@ api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Invent
   node.system_usage = build.average(kSystem, "").value_or(api::ResourceMap());
   node.aggregated_system_usages = build.aggregates(kSystem);
   node.numa_usages = build.numa();
+  if (huge != nullptr) {
+    add_huge_pages(node.node_usage, huge->node);
+    for (api::NumaUsage& one : node.numa_usages) {
+      const auto at = std::ranges::find(huge->numa, one.numa_node_id, &HugeUse::Numa::id);
+      if (at != huge->numa.end()) add_huge_pages(one.node_usage, at->used);
+    }
+  }
 
   for (const auto& pod : inventory.pods) {
     auto usage = build.average(kPod, pod->uid);

@@ -11,6 +11,7 @@
 namespace koord::koordlet {
 
 struct GpuUse;
+struct HugeUse;
 struct Interference;
 
 /// NodeMetric.spec.metricCollectPolicy, completed: what is absent or too small has the original's default or
@@ -29,11 +30,12 @@ ReportPolicy report_policy(const api::NodeMetricSpec& spec);
 /// than half of its window. Pods and applications without samples are left out. `now` is the last tick's.
 /// `prod` is given the pods that are in it. `interference` (null: not known) is told in the pods' extensions.
 /// `gpus` (null: not known) are those whose use is told, as devices: of the node, its aggregates, and of pods
-/// that have used one within the aggregate's duration.
+/// that have used one within the aggregate's duration. `huge` (null: not known) are huge pages in use, told
+/// among the resources of the node and of its memory nodes, as they are now.
 api::NodeMetricStatus node_metric_status(const SeriesStore& series, const Inventory& inventory,
                                          const ReportPolicy& policy, MonoTime now, WallTime wall,
                                          ProdPredictor& prod, const Interference* interference = nullptr,
-                                         const GpuUse* gpus = nullptr);
+                                         const GpuUse* gpus = nullptr, const HugeUse* huge = nullptr);
 
 /// prodReclaimableMetric, an empty one where nothing is predicted, and prodPeakMetric, none there.
 void set_forecast(api::NodeMetricStatus& status, const Forecast& forecast);

@@ -120,7 +120,8 @@ Task<Result<bool>> Reporter::report() {
     ProdPredictor prod = parts_.predictor.prod();
     status = node_metric_status(parts_.series, inventory, policy(), *parts_.last_tick(), parts_.clock.now(),
                                 prod, parts_.interference ? parts_.interference() : nullptr,
-                                parts_.gpus ? parts_.gpus() : nullptr);
+                                parts_.gpus ? parts_.gpus() : nullptr,
+                                parts_.huge_pages ? parts_.huge_pages() : nullptr);
     forecast = prod.forecast(inventory.node);
     set_forecast(status, forecast.careful);
     const bool blind = !inventory.pods.empty() && status.pods_metric.empty();

@@ -51,6 +51,8 @@ class Reporter {
     std::function<const Interference*()> interference = {};
     /// Which GPUs there are, and what they are used for; null: not known.
     std::function<const GpuUse*()> gpus = {};
+    /// What of the huge pages is in use; null: not known.
+    std::function<const HugeUse*()> huge_pages = {};
   };
   /// Declares the informer of the node's NodeMetric. `show`: as metrics, too (NodeMetricPromMetrics).
   Reporter(Parts parts, std::string node, bool show);

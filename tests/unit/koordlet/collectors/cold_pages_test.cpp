@@ -4,7 +4,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
-#include "framework/model/node_facts.hpp"
+#include "framework/tick/huge_use.hpp"
 #include "koord/host/cgroup_stats.hpp"
 #include "rigs/sampler_rig.hpp"
 
@@ -122,6 +122,41 @@ TEST_CASE("Cold pages of the node, of pods, containers and host applications") {
   CHECK_FALSE(bench.series.find(Metric::pod_memory_with_hot_pages, "a"));
 }
 
+TEST_CASE("Memory without cold pages, as the original's rows have it") {
+  Machine machine;
+  for (const std::string& group : machine.groups()) {
+    machine.fake.tree().write(
+        machine.fake.path("memory", group, "memory.stat"),
+        "total_cache 104857600\ntotal_rss 104857600\ntotal_inactive_anon 104857600\n"
+        "total_active_anon 104857600\ntotal_inactive_file 104857600\ntotal_active_file 0\n"
+        "total_unevictable 0\n");
+    machine.cold(group, 100);
+  }
+  machine.fake.tree().write("proc/meminfo",
+                            "MemTotal: 263432804 kB\nMemFree: 254391744 kB\nMemAvailable: 256703236 kB\n"
+                            "Buffers: 958096 kB\nCached: 3763224 kB\nActive(file): 2496524 kB\n"
+                            "Inactive(file): 2222452 kB\nSReclaimable: 445164 kB\n");
+  machine.cold("", 100);
+  Bench bench(machine.fake, {.is_on = &testing::every_gate});
+  for (int i = 0; i < 5; ++i) bench.tick(machine.now, seconds(i));
+  // Series keep four bytes a sample.
+  CHECK(bench.last(Metric::node_memory_with_hot_pages, "", seconds(4)) ==
+        static_cast<float>((263'432'804.0 - 254'391'744) * 1024 - 100));
+  CHECK(bench.last(Metric::pod_memory_with_hot_pages, "a", seconds(4)) ==
+        static_cast<float>(3.0 * 104'857'600 - 100));
+  CHECK(bench.last(Metric::host_application_memory_with_hot_pages, "app", seconds(4)) ==
+        static_cast<float>(3.0 * 104'857'600 - 100));
+  // Neither of a machine without that file nor of a group whose file lacks a line is anything known.
+  Machine lacking;
+  lacking.fake.tree().remove("proc/meminfo");
+  lacking.fake.tree().write(lacking.fake.path("memory", lacking.a->group, "memory.stat"),
+                            "total_cache 104857600\ntotalxxx_rss 104857600\n");
+  Bench other(lacking.fake, {.is_on = &testing::every_gate});
+  for (int i = 0; i < 5; ++i) other.tick(lacking.now, seconds(i));
+  CHECK_FALSE(known(other.last(Metric::node_memory_with_hot_pages, "", seconds(4))));
+  CHECK_FALSE(known(other.last(Metric::pod_memory_with_hot_pages, "a", seconds(4))));
+}
+
 TEST_CASE("Without kidled nothing of it is read") {
   Machine machine;
   bool gate = true;
@@ -170,6 +205,44 @@ TEST_CASE("Huge pages of each memory node, where the gate asks for them") {
   CHECK(bench.tick(inventory({}), seconds(122)).facts->numa_memory[0].huge.two_mib == 42 << 20);
 }
 
+TEST_CASE(
+    "Huge pages in use: all less those that are free, every ten seconds, where the gate asks for them") {
+  FakeNode fake(CgroupVersion::v2, 4, 2);
+  const auto pages = [&fake](int node, const char* size, const char* all, const char* free) {
+    const std::string folder =
+        fmt::format("sys/devices/system/node/node{}/hugepages/hugepages-{}/", node, size);
+    fake.tree().write(fmt::format("{}nr_hugepages", folder), all);
+    fake.tree().write(fmt::format("{}free_hugepages", folder), free);
+  };
+  pages(0, "2048kB", "20\n", "5\n");
+  pages(1, "2048kB", "4\n", "4\n");
+  pages(1, "1048576kB", "3\n", "1\n");
+  Bench off(fake, {});
+  CHECK(off.tick(inventory({}), seconds(0)).find<HugeUse>() == nullptr);
+  Bench bench(fake, {.is_on = [](std::string_view gate) { return gate == "HugePageReport"; }});
+  const auto use = [&bench](int second) {
+    return bench.tick(inventory({}), seconds(second)).find<HugeUse>();
+  };
+  const HugeUse* shown = use(0);
+  REQUIRE(shown != nullptr);
+  CHECK(shown->node.two_mib == 30 << 20);
+  CHECK(shown->node.one_gib == 2ULL << 30);
+  REQUIRE(shown->numa.size() == 2);
+  CHECK(shown->numa[0].used.all() == 30 << 20);
+  CHECK(shown->numa[1].used.all() == 2ULL << 30);
+  pages(1, "2048kB", "4\n", "0\n");
+  for (int second = 1; second < 10; ++second) CHECK(use(second)->node.two_mib == 30 << 20);
+  CHECK(use(10)->node.two_mib == 38 << 20);
+  // One more page is free than there were when all were counted; then a file that says nothing.
+  pages(0, "2048kB", "20\n", "21\n");
+  for (int second = 11; second < 20; ++second) use(second);
+  CHECK(use(20)->numa[0].used.all() == 0);
+  pages(0, "2048kB", "20\n", "-1\n");
+  for (int second = 21; second < 30; ++second) use(second);
+  CHECK(use(30) == nullptr);
+  CHECK(bench.log.contains("node0/hugepages/hugepages-2048kB/free_hugepages"));
+}
+
 TEST_CASE("Huge pages of a kernel without memory nodes") {
   FakeNode fake(CgroupVersion::v2, 2);
   fake.tree().remove("sys/devices/system/node");
@@ -177,6 +250,12 @@ TEST_CASE("Huge pages of a kernel without memory nodes") {
   const auto facts = read_node_facts(fake.root(), true);
   REQUIRE(facts.has_value());
   CHECK(facts->huge.all() == 10 << 20);
+  fake.tree().write("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "1\n");
+  Bench bench(fake, {.is_on = &testing::every_gate});
+  const HugeUse* const use = bench.tick(inventory({}), seconds(0)).find<HugeUse>();
+  REQUIRE(use != nullptr);
+  CHECK(use->node.all() == 8 << 20);
+  CHECK(use->numa.empty());
 }
 
 }  // namespace

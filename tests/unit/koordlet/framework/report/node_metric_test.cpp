@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "framework/tick/gpu_use.hpp"
+#include "framework/tick/huge_use.hpp"
 #include "framework/tick/interference.hpp"
 #include "koord/api/schema/codec.hpp"
 
@@ -74,9 +75,10 @@ struct World {
   ReportPolicy policy;
   WallTime wall{std::chrono::seconds(1'700'000'000) + 900ms};
 
-  api::NodeMetricStatus status(const Interference* lost = nullptr, const GpuUse* gpus = nullptr) {
+  api::NodeMetricStatus status(const Interference* lost = nullptr, const GpuUse* gpus = nullptr,
+                               const HugeUse* huge = nullptr) {
     ProdPredictor prod([](std::string_view) { return std::optional<Amounts>(); }, {}, wall);
-    return node_metric_status(series, inventory, policy, kStart + 1000s, wall, prod, lost, gpus);
+    return node_metric_status(series, inventory, policy, kStart + 1000s, wall, prod, lost, gpus, huge);
   }
   void add_pod(std::string uid, std::string ns, std::string name, host::KubeQos kube, Qos qos = Qos::none,
                PriorityClass priority = PriorityClass::none) {
@@ -319,6 +321,34 @@ TEST_CASE("NUMA nodes: each with its own, the system's part where it is known") 
   CHECK(numa[1].numa_node_id == 1);
   CHECK(numa[1].node_usage.resources.find("cpu")->to_string() == "2500m");
   CHECK(numa[1].system_usage.resources.empty());
+}
+
+TEST_CASE("Huge pages in use are among the resources of the node and of its memory nodes, as they are now") {
+  World world;
+  const HugeUse huge{.node = {.two_mib = 6 << 20, .one_gib = 1 << 30},
+                     .numa = {{0, {.two_mib = 4 << 20}}, {1, {.two_mib = 2 << 20, .one_gib = 1 << 30}}}};
+  CHECK(world.status(nullptr, nullptr, &huge).node_metric->node_usage.resources.empty());
+  fill(world.series, 60,
+       {{Metric::node_cpu, "", 4},
+        {Metric::node_memory, "", 4096},
+        {Metric::node_numa_cpu, "0", 1.5},
+        {Metric::node_numa_memory, "0", 1024},
+        {Metric::node_numa_cpu, "1", 2.5},
+        {Metric::node_numa_memory, "1", 2048},
+        {Metric::node_numa_cpu, "2", 0},
+        {Metric::node_numa_memory, "2", 1024}});
+  const auto status = world.status(nullptr, nullptr, &huge);
+  const api::NodeMetricInfo& node = *status.node_metric;
+  CHECK(api::encode(node.node_usage) ==
+        R"({"resources":{"cpu":"4","hugepages-1Gi":"1Gi","hugepages-2Mi":"6Mi","memory":"4Ki"}})");
+  REQUIRE(node.numa_usages.size() == 3);
+  CHECK(api::encode(node.numa_usages[0].node_usage) ==
+        R"({"resources":{"cpu":"1500m","hugepages-1Gi":"0","hugepages-2Mi":"4Mi","memory":"1Ki"}})");
+  CHECK(api::encode(node.numa_usages[1].node_usage) ==
+        R"({"resources":{"cpu":"2500m","hugepages-1Gi":"1Gi","hugepages-2Mi":"2Mi","memory":"2Ki"}})");
+  CHECK(node.numa_usages[2].node_usage.resources.size() == 2);  // of a node that nobody told of
+  CHECK(node.aggregated_node_usages[0].usage.find("p95")->resources.find("hugepages-2Mi") == nullptr);
+  CHECK(world.status().node_metric->node_usage.resources.size() == 2);
 }
 
 TEST_CASE("Host applications with what they are") {
