@@ -4,7 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "framework/tick/cpi_view.hpp"
 #include "framework/tick/pressure_view.hpp"
+#include "rigs/fake_perf.hpp"
 #include "rigs/sampler_rig.hpp"
 
 namespace koord::koordlet {
@@ -76,6 +78,7 @@ TEST_CASE("Where no group has pressure one in six is asked, until one has") {
   Bench bench(fake, {.numa_interval = std::chrono::hours(1),
                      .is_on = [](std::string_view gate) { return gate == "PSICollector"; }});
   std::vector<std::shared_ptr<PodInfo>> pods;
+  pods.reserve(60);
   for (int i = 0; i < 60; ++i) pods.push_back(pod(fmt::format("pod-{:02}", i), Qos::ls, 0));
   for (const auto& one : pods) {
     fake.cpu(one->group, 0);
@@ -94,10 +97,10 @@ TEST_CASE("Where no group has pressure one in six is asked, until one has") {
   };
   opens(30);  // three rounds
   const std::uint64_t others = opens(60);
-  CHECK(others >= 60 * 3);  // each group once, three files
+  CHECK(others >= 180);  // each group once, three files
   const std::uint64_t again = opens(60);
   CHECK(again <= others);
-  CHECK(others < 60 * 3 + 60 * 12);  // of the node and the best-effort root what is missing
+  CHECK(others < 900);  // of the node and the best-effort root what is missing
   // A group that is new is asked at once, and then all are.
   const auto fresh = pod("pod-zz", Qos::ls, 0);
   fake.cpu(fresh->group, 0);
@@ -125,7 +128,7 @@ TEST_CASE("Without PSICollector nobody shows pressure") {
 
 // The original needed 240 MB of the 256 that its DaemonSet has, which is "recommended for less than 200
 // pods".
-TEST_CASE("Complaint 1046: with pressure on, 200 pods take a small part of what the DaemonSet has") {
+TEST_CASE("Complaint 1046: with CPI and pressure on, 200 pods take a small part of what the DaemonSet has") {
   const auto heap = [] {
     const auto info = mallinfo2();  // nothing but zeros under a sanitizer
     return info.uordblks + info.hblkhd;
@@ -147,18 +150,33 @@ TEST_CASE("Complaint 1046: with pressure on, 200 pods take a small part of what 
     group(one->group);
     for (const ContainerInfo& container : one->containers) group(container.group);
   }
-  const std::size_t before = heap();
-  Bench bench(fake, {.is_on = &testing::every_gate, .page_cache = true});
-  auto now = std::make_shared<Inventory>();
-  now->pods_known = true;
-  now->generation = 1;
-  now->pods.assign(pods.begin(), pods.end());
-  // Rings are whole from the first sample on; within ten ticks the pressure of all has been read.
-  for (int i = 0; i < 11; ++i) bench.tick(now, seconds(i));
-  CHECK(known(bench.tick(now, seconds(11)).find<PressureView>()->containers.back().io.full_total_us));
-  const std::string shown = bench.registry.exposition();
-  CHECK(shown.find("koordlet_container_psi{container_id=\"pod-199-c1\"") != std::string::npos);
-  CHECK(heap() <= before + (std::size_t{40} << 20));
+  const auto perf = std::make_shared<testing::FakePerf::State>();
+  for (const auto& one : pods)
+    for (int i = 0; i < kContainers; ++i) perf->counts[fmt::format("{}-c{}", one->uid, i)] = {3000, 1000, 1};
+  for (const bool all : {false, true}) {  // with every gate, which is more than was complained of
+    const auto is_on = [all](std::string_view gate) {
+      return all || gate == "CPICollector" || gate == "PSICollector";
+    };
+    const std::size_t before = heap();
+    KernelCounters counters;
+    counters.cpi = std::make_unique<testing::FakePerf>(perf);
+    Bench bench(fake, {.is_on = is_on, .page_cache = all, .max_descriptors = 65'536}, std::move(counters));
+    auto now = std::make_shared<Inventory>();
+    now->pods_known = true;
+    now->generation = 1;
+    now->pods.assign(pods.begin(), pods.end());
+    // Rings are whole from the first sample on; within ten ticks the pressure of all has been read, and two
+    // ticks later the counters of all.
+    for (int i = 0; i < 13; ++i) bench.tick(now, seconds(i));
+    const TickView& view = bench.tick(now, seconds(13));
+    CHECK(known(view.find<PressureView>()->containers.back().io.full_total_us));
+    CHECK(view.find<CpiView>()->pods.size() == kPods);
+    const std::string shown = bench.registry.exposition();
+    CHECK(shown.find("koordlet_container_psi{container_id=\"pod-199-c1\"") != std::string::npos);
+    CHECK(shown.find("koordlet_container_cpi{container_id=\"pod-199-c1\"") != std::string::npos);
+    CAPTURE(all);
+    CHECK(heap() <= before + (all ? std::size_t{40} << 20 : std::size_t{30'000'000}));
+  }
 }
 
 }  // namespace
