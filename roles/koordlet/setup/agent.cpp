@@ -160,7 +160,8 @@ Result<> Agent::set_up() {
   if (gpus_) smi_ = make_smi_watch(context_, log_, parts_.place, gpus_);
   sampler_ = std::make_unique<Sampler>(
       sampling, parts_.collectors, parts_.cgroups, parts_.place.root, series_, context_.metrics, log_,
-      std::move(parts_.counters), CollectorLoop{&tasks_, &context_.clock, &context_.workers, gpus_.get()});
+      std::move(parts_.counters),
+      CollectorLoop{&tasks_, &context_.clock, &context_.workers, gpus_.get(), auditor_.get()});
 
   resource_gauges_.emplace(context_.metrics, external_, context_.clock.now());
   hub_.listen([this](const std::shared_ptr<const Inventory>& now) {
@@ -375,7 +376,7 @@ Result<> Agent::set_up_kubernetes() {
         [this](std::shared_ptr<const ClaimVolumes> known) { states_->set_claims(std::move(known)); });
   if (context_.gates.enabled("TerwayQoS"))
     terway_ = std::make_unique<terway_qos::TerwayFiles>(
-        terway_qos::TerwayFiles::Parts{context_.clock, log_, context_.workers, hub_},
+        terway_qos::TerwayFiles::Parts{context_.clock, log_, context_.workers, hub_, auditor_.get()},
         terway_qos::folder_of(parts_.place.root), terway_mark());
   devices_ = Devices::make(context_, log_, *parts_.client, parts_.place, gpus_, boot_file(kGpuFaults));
   if (!context_.flags.get_bool("enable-node-metric-report")) return {};

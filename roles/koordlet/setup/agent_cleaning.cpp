@@ -50,8 +50,11 @@ Task<Result<std::size_t>> Agent::free_groups() {
 }
 
 Result<> Agent::withdraw_terway() {
-  KOORD_TRY(told, terway_qos::withdraw(terway_qos::folder_of(parts_.place.root), terway_mark()));
-  if (told) log_.info("Terway is told nothing more");
+  const terway_qos::Round round =
+      terway_qos::withdraw(terway_qos::folder_of(parts_.place.root), terway_mark());
+  terway_qos::audit(auditor_.get(), round);
+  if (!round.wrong.empty()) return Error(Code::unavailable, round.wrong);
+  if (!round.done.empty()) log_.info("Terway is told nothing more");
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/audit/auditor.hpp"
 #include "framework/devices/device_terms.hpp"
 #include "framework/devices/gpu_driver.hpp"
 #include "framework/devices/vgpu_folders.hpp"
@@ -23,6 +24,8 @@ using host::VgpuRegion;
 using metrics::Type;
 
 constexpr nanoseconds kPeriod = std::chrono::seconds(10);
+constexpr int kAuditVerbosity = 3;
+constexpr std::string_view kAuditReason = "HamiCoreVGPUMonitor";
 constexpr metrics::Labels kOfContainers = {"namespace", "pod", "container", "vdevice_index", "device_uuid"};
 
 constexpr metrics::Metric kUsed{.name = "hami_vgpu_memory_used_bytes",
@@ -68,6 +71,7 @@ struct VgpuUse {
   };
   std::vector<Container> containers;
   std::set<std::string> problems;
+  std::vector<std::string> taken;  // names of folders that are there no more
   WallTime at;
 };
 
@@ -143,7 +147,7 @@ VgpuUse VgpuCollector::read(const Inventory& inventory) const {
     }
   }
   if (inventory.pods_known)
-    folders_.sweep([&there](std::string_view uid) { return there.contains(uid); }, use.at);
+    use.taken = folders_.sweep([&there](std::string_view uid) { return there.contains(uid); }, use.at);
   return use;
 }
 
@@ -172,6 +176,11 @@ void VgpuCollector::expose(const VgpuUse::Container& container, WallTime now) co
 }
 
 void VgpuCollector::came(const VgpuUse& use, MonoTime) {
+  if (context_.loop.auditor != nullptr)
+    for (const std::string& name : use.taken)
+      context_.loop.auditor->record(
+          kAuditVerbosity, {"node", "", "", "", kAuditReason,
+                            fmt::format("{}/{} removed: its pod has gone", folders_.folder(), name)});
   for (const auto& family : families_) family.clear();
   for (const VgpuUse::Container& container : use.containers) expose(container, use.at);
   for (const std::string& problem : use.problems)

@@ -133,9 +133,11 @@ Result<host::VgpuRegion> VgpuFolders::read(std::string_view name) const {
   return region;
 }
 
-void VgpuFolders::sweep(const std::function<bool(std::string_view)>& is_there, WallTime now) const {
+std::vector<std::string> VgpuFolders::sweep(const std::function<bool(std::string_view)>& is_there,
+                                            WallTime now) const {
+  std::vector<std::string> taken;
   const auto all = open(folder(), O_RDONLY | O_DIRECTORY);
-  if (!all) return;
+  if (!all) return taken;
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>((now - kUnused).time_since_epoch()).count();
   for (const std::string& name : names_in(all->get(), kMostFolders)) {
@@ -149,8 +151,9 @@ void VgpuFolders::sweep(const std::function<bool(std::string_view)>& is_there, W
     if (!own || ::fstat(own.get(), &status) != 0 || status.st_mtim.tv_sec > seconds) continue;
     for (const std::string& entry : names_in(own.get(), kMostEntries))
       (void)::unlinkat(own.get(), entry.c_str(), 0);
-    (void)::unlinkat(all->get(), name.c_str(), AT_REMOVEDIR);
+    if (::unlinkat(all->get(), name.c_str(), AT_REMOVEDIR) == 0) taken.push_back(name);
   }
+  return taken;
 }
 
 }  // namespace koord::koordlet

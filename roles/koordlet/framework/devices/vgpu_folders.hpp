@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "koord/base/clock.hpp"
 #include "koord/base/file.hpp"
@@ -37,7 +38,9 @@ class VgpuFolders {
   Result<host::VgpuRegion> read(std::string_view name) const;
   /// Takes away those of pods that `is_there` does not know, once nobody has used them for five minutes. What
   /// is not named after a pod's UID and a container stays, as does one in which a container has made folders.
-  void sweep(const std::function<bool(std::string_view pod_uid)>& is_there, WallTime now) const;
+  /// Gives the names of those that it took.
+  std::vector<std::string> sweep(const std::function<bool(std::string_view pod_uid)>& is_there,
+                                 WallTime now) const;
 
  private:
   Result<Fd> open(std::string_view path, int flags) const;

@@ -24,6 +24,7 @@ class WorkerPool;
 
 namespace koord::koordlet {
 
+class Auditor;
 class GpuDriver;
 class Question;
 struct SamplerConfig;
@@ -34,6 +35,7 @@ struct CollectorLoop {
   Clock* clock = nullptr;
   WorkerPool* workers = nullptr;  // for what blocks; null: who needs it is not asked
   GpuDriver* gpus = nullptr;      // null: nobody may ask NVIDIA's driver
+  Auditor* auditor = nullptr;     // of what they change on the host; null: nobody wants to know
 };
 
 /// It and all that is in it outlive the collectors.

@@ -25,23 +25,29 @@ constexpr BootFile::Kind kMark{.header = "koord-terway 1 ",
                                .max_size = 4096,
                                .max_rows = 0};
 constexpr unsigned kReadable = 0644, kFolder = 0755;
+constexpr int kAuditVerbosity = 3;
+constexpr std::string_view kAuditReason = "TerwayQoS";
 
 std::string path_of(const std::string& folder, std::string_view file) {
   return fmt::format("{}/{}", folder, file);
 }
 
-Result<bool> put(const std::string& path, const std::string& text) {
-  if (const auto before = read_file(path, kMaxFile); before && *before == text) return false;
+Result<> put(const std::string& path, const std::string& text, Round& round) {
+  if (const auto before = read_file(path, kMaxFile); before && *before == text) return {};
   // A torn file after a crash of the machine is written again by the agent that starts then.
   KOORD_CHECK(replace_file(path, text, {.mode = kReadable, .sync = false}));
-  return true;
+  round.done.push_back(fmt::format("{} written", path));
+  return {};
 }
 
-Result<bool> take(const std::string& path) {
+Result<> take(const std::string& path, Round& round) {
   // A file system that cannot be written refuses also to remove what is not there.
   struct stat found {};
-  if (::lstat(path.c_str(), &found) == 0 && ::unlink(path.c_str()) == 0) return true;
-  if (errno == ENOENT || errno == ENOTDIR) return false;
+  if (::lstat(path.c_str(), &found) == 0 && ::unlink(path.c_str()) == 0) {
+    round.done.push_back(fmt::format("{} removed", path));
+    return {};
+  }
+  if (errno == ENOENT || errno == ENOTDIR) return {};
   return errno_error(errno, path);
 }
 
@@ -51,34 +57,16 @@ bool is_marked(const BootFile::Place& mark) {
   return !mark.path.empty() && host::exists(mark.path);
 }
 
-}  // namespace
-
-std::string folder_of(const host::Root& root) { return fmt::format("{}terway/qos", root.var_lib); }
-
-Result<bool> remove(const std::string& folder) {
-  KOORD_TRY(pods, take(path_of(folder, kPodsFile)));
-  KOORD_TRY(node, take(path_of(folder, kNodeFile)));
-  return pods || node;
+Result<> remove_both(const std::string& folder, Round& round) {
+  KOORD_CHECK(take(path_of(folder, kPodsFile), round));
+  return take(path_of(folder, kNodeFile), round);
 }
 
-BootFile::Place mark_at(BootFile::Place place) {
-  place.boot_id.clear();  // the files outlast the boot
-  return place;
-}
-
-Result<bool> withdraw(const std::string& folder, const BootFile::Place& mark) {
-  const std::string above = folder.substr(0, folder.rfind('/', folder.rfind('/') - 1));
-  if (!is_marked(mark) || !host::exists(above)) return false;
-  KOORD_TRY(gone, remove(folder));
-  KOORD_CHECK(BootFile(kMark, mark).remove());
-  return gone;
-}
-
-Result<bool> keep(const std::string& folder, const Texts& texts, const BootFile::Place& mark) {
+Result<> keep_both(const std::string& folder, const Texts& texts, const BootFile::Place& mark, Round& round) {
   if (!texts.wanted) {
-    KOORD_TRY(gone, remove(folder));
+    KOORD_CHECK(remove_both(folder, round));
     if (is_marked(mark)) KOORD_CHECK(BootFile(kMark, mark).remove());
-    return gone;
+    return {};
   }
   if (!host::exists(folder)) {
     const std::string above = folder.substr(0, folder.rfind('/'));
@@ -87,9 +75,46 @@ Result<bool> keep(const std::string& folder, const Texts& texts, const BootFile:
   }
   if (!is_marked(mark)) KOORD_CHECK(BootFile(kMark, mark).save({}));
   // Who reads that a pod has a class finds the class.
-  KOORD_TRY(node, put(path_of(folder, kNodeFile), texts.node));
-  KOORD_TRY(pods, put(path_of(folder, kPodsFile), texts.pods));
-  return node || pods;
+  KOORD_CHECK(put(path_of(folder, kNodeFile), texts.node, round));
+  return put(path_of(folder, kPodsFile), texts.pods, round);
+}
+
+Round ended(Round round, const Result<>& result) {
+  if (!result) round.wrong = result.error().message();
+  return round;
+}
+
+}  // namespace
+
+std::string folder_of(const host::Root& root) { return fmt::format("{}terway/qos", root.var_lib); }
+
+Round remove(const std::string& folder) {
+  Round round;
+  const auto removed = remove_both(folder, round);
+  return ended(std::move(round), removed);
+}
+
+BootFile::Place mark_at(BootFile::Place place) {
+  place.boot_id.clear();  // the files outlast the boot
+  return place;
+}
+
+Round withdraw(const std::string& folder, const BootFile::Place& mark) {
+  const std::string above = folder.substr(0, folder.rfind('/', folder.rfind('/') - 1));
+  if (!is_marked(mark) || !host::exists(above)) return {};
+  return keep(folder, {}, mark);
+}
+
+Round keep(const std::string& folder, const Texts& texts, const BootFile::Place& mark) {
+  Round round;
+  const auto kept = keep_both(folder, texts, mark, round);
+  return ended(std::move(round), kept);
+}
+
+void audit(Auditor* auditor, const Round& round) {
+  if (auditor == nullptr) return;
+  for (const std::string& change : round.done)
+    auditor->record(kAuditVerbosity, {"node", "", "", "", kAuditReason, change});
 }
 
 TerwayFiles::TerwayFiles(Parts parts, std::string folder, BootFile::Place mark)
@@ -111,12 +136,14 @@ Task<Result<>> TerwayFiles::follow() {
     co_return Result<>();
   }
   if (!texts->warnings.empty()) wrong = texts->warnings.front();
-  std::function<Result<bool>()> work = [this, &texts] { return keep(folder_, *texts, mark_); };
-  const auto kept = co_await offload(parts_.workers, std::move(work));
-  if (!kept && kept.error().code() == Code::cancelled) co_return kept.error();
-  if (!kept) wrong = kept.error().message();
+  std::function<Result<Round>()> work = [this, &texts]() -> Result<Round> {
+    return keep(folder_, *texts, mark_);
+  };
+  KOORD_CO_TRY(round, co_await offload(parts_.workers, std::move(work)));
+  if (!round.wrong.empty()) wrong = std::move(round.wrong);
   tell(wrong);
-  if (kept && *kept)
+  audit(parts_.auditor, round);
+  if (!round.done.empty())
     parts_.log.v(1, "Terway's files have changed", kv("folder", folder_), kv("wanted", texts->wanted));
   co_return Result<>();
 }

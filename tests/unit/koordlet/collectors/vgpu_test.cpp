@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "collectors.hpp"
+#include "framework/audit/auditor.hpp"
 #include "framework/devices/device_terms.hpp"
 #include "framework/devices/vgpu_folders.hpp"
 #include "framework/sampler/sampler.hpp"
@@ -132,9 +133,11 @@ TEST_CASE("Folders of pods that have gone go, later; others stay") {
     return fs::exists(tree / fmt::format("{}/{}", kAll, path));
   };
   const WallTime now{std::chrono::system_clock::now().time_since_epoch()};
-  folders.sweep(is_there, now);  // of this minute
+  CHECK(folders.sweep(is_there, now).empty());  // of this minute
   CHECK(exists(gone));
-  folders.sweep(is_there, now + std::chrono::minutes(6));
+  auto taken = folders.sweep(is_there, now + std::chrono::minutes(6));
+  std::ranges::sort(taken);
+  CHECK(taken == std::vector<std::string>{still, gone});
   CHECK_FALSE(exists(gone));
   CHECK_FALSE(exists(still));
   CHECK(exists(here + "/x.cache"));
@@ -155,6 +158,7 @@ struct Rig {
   host::CgroupFs fs = node.cgroups();
   WorkerPool workers{1};
   TaskGroup tasks{loop.get_executor()};
+  Auditor auditor{{.log_dir = node.tree() / "audit"}, clock, Logger(log, clock)};
   std::optional<Sampler> sampler;
   std::shared_ptr<Inventory> now = testing::inventory({testing::pod("u1", Qos::ls, 2)});
   MonoTime at = clock.mono();
@@ -164,7 +168,7 @@ struct Rig {
     config.hami_library = kLibrary;
     config.is_on = [on](std::string_view gate) { return on && gate == "HamiCoreVGPUMonitor"; };
     sampler.emplace(config, collector_table(), fs, node.root(), series, registry, Logger(log, clock),
-                    KernelCounters{}, CollectorLoop{&tasks, &clock, &workers, nullptr});
+                    KernelCounters{}, CollectorLoop{&tasks, &clock, &workers, nullptr, &auditor});
   }
   ~Rig() {
     asio::co_spawn(loop, tasks.stop(clock, seconds(1)), [](std::exception_ptr) {});
@@ -182,6 +186,26 @@ struct Rig {
   }
   bool shows(std::string_view line) const { return registry.exposition().find(line) != std::string::npos; }
 };
+
+TEST_CASE("A folder that was taken away is an event of the audit") {
+  Rig rig;
+  const std::string gone = "0f3c2a10-1b2c-4d5e-8f90-a1b2c3d4e5f6_c0";
+  rig.node.tree().write(fmt::format("{}/{}/x.cache", kAll, gone), "");
+  const std::string folder = rig.node.tree() / fmt::format("{}/{}", kAll, gone);
+  rig.ask();
+  CHECK(fs::exists(folder));
+  CHECK(rig.auditor.answer("", "", true).body.find(gone) == std::string::npos);
+  fs::last_write_time(folder, fs::file_time_type::clock::now() - std::chrono::minutes(6));
+  rig.ask();
+  CHECK_FALSE(fs::exists(folder));
+  rig.ask();
+  const std::string events = rig.auditor.answer("", "", true).body;
+  const std::string text = fmt::format(
+      R"("reason":"HamiCoreVGPUMonitor","message":"/usr/local/vgpu/containers/{} removed: its pod has gone")",
+      gone);
+  REQUIRE(events.find(text) != std::string::npos);
+  CHECK(events.find(text) == events.rfind(text));
+}
 
 TEST_CASE("What containers use of their parts, under the names of HAMi's monitor") {
   Rig rig;

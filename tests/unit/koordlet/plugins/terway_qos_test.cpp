@@ -1,8 +1,10 @@
 // Terway's files, with the original's rows: rates, priorities, both texts, and what becomes of the files.
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -11,6 +13,7 @@
 #include "koord/api/koordinator/pod_io.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/base/file.hpp"
+#include "koord/base/manual_clock.hpp"
 #include "koord/host/file.hpp"
 #include "plugins/terway_qos/terway_files.hpp"
 #include "plugins/terway_qos/texts.hpp"
@@ -190,6 +193,13 @@ TEST_CASE("When Terway is told, and when it is told nothing more", "[koordlet][t
   CHECK(error == "lsClass.networkQOS: 101: expected 0 to 100 percent");
 }
 
+/// Whether anything was changed, by what is told to the audit; nothing went wrong.
+bool changed(const Round& round) {
+  INFO(round.wrong);
+  CHECK(round.wrong.empty());
+  return !round.done.empty();
+}
+
 TEST_CASE("Files are renamed into place, left alone while they are right, and go", "[koordlet][terway]") {
   koord::testing::Tree tree;
   tree.write("var/lib/", "");
@@ -197,35 +207,37 @@ TEST_CASE("Files are renamed into place, left alone while they are right, and go
   const Texts texts{.wanted = true, .node = "a 1\n", .pods = "{}", .warnings = {}};
   const BootFile::Place mark{.path = tree / "journal/terway"};
   const auto keep = [&mark](const std::string& where, const Texts& what) {
-    return terway_qos::keep(where, what, mark);
+    return changed(terway_qos::keep(where, what, mark));
   };
-  CHECK(*keep(folder, texts));
+  CHECK(keep(folder, texts));
   CHECK(*read_file(folder + "/global_bps_config") == "a 1\n");
   CHECK(*read_file(folder + "/pod.json") == "{}");
   const auto written = fs::last_write_time(folder + "/pod.json");
-  CHECK_FALSE(*keep(folder, texts));
+  CHECK_FALSE(keep(folder, texts));
   CHECK(fs::last_write_time(folder + "/pod.json") == written);
   // What another agent, or nobody, made of it is put right.
   koord::testing::Tree::write_to(folder + "/pod.json", "{\"half");
   koord::testing::Tree::write_to(folder + "/pod.json.new", "left behind");
-  CHECK(*keep(folder, texts));
+  CHECK(keep(folder, texts));
   CHECK(*read_file(folder + "/pod.json") == "{}");
   CHECK_FALSE(host::exists(folder + "/pod.json.new"));
   tree.write("var/lib/terway/qos/others", "stays");
-  CHECK(*keep(folder, {}));
+  CHECK(keep(folder, {}));
   CHECK_FALSE(host::exists(folder + "/pod.json"));
   CHECK_FALSE(host::exists(folder + "/global_bps_config"));
   CHECK(host::exists(folder + "/others"));
-  CHECK_FALSE(*keep(folder, {}));
-  CHECK_FALSE(*remove(folder));
-  CHECK_FALSE(*remove(tree / "nowhere/terway/qos"));
+  CHECK_FALSE(keep(folder, {}));
+  CHECK_FALSE(changed(remove(folder)));
+  CHECK_FALSE(changed(remove(tree / "nowhere/terway/qos")));
   // Nobody could read it there.
-  const auto vain = keep(tree / "nowhere/terway/qos", texts);
-  REQUIRE_FALSE(vain.has_value());
-  CHECK(std::string(vain.error().message()).find("nowhere/terway") != std::string::npos);
+  const Round vain = terway_qos::keep(tree / "nowhere/terway/qos", texts, mark);
+  CHECK(vain.done.empty());
+  CHECK(vain.wrong.find("nowhere/terway") != std::string::npos);
   // A link is nobody's to write through.
   fs::create_symlink(tree / "elsewhere", folder + "/pod.json");
-  CHECK_FALSE(keep(folder, texts).has_value());
+  const Round half = terway_qos::keep(folder, texts, mark);
+  CHECK(half.done == std::vector<std::string>{fmt::format("{}/global_bps_config written", folder)});
+  CHECK(half.wrong.find("pod.json") != std::string::npos);
   CHECK_FALSE(host::exists(tree / "elsewhere"));
 }
 
@@ -236,29 +248,56 @@ TEST_CASE("Files that an agent of this host has not written stay, its own go wit
   const std::string folder = tree / "var/lib/terway/qos";
   const BootFile::Place mark = mark_at({.path = tree / "journal/terway", .boot_id = "boot"});
   CHECK(mark_at({.path = "x", .boot_id = "another"}).boot_id == mark.boot_id);  // they outlast a boot
-  CHECK_FALSE(*withdraw(folder, mark));
+  CHECK_FALSE(changed(withdraw(folder, mark)));
   CHECK(*read_file(folder + "/pod.json") == "upstream's");
   const Texts texts{.wanted = true, .node = "a 1\n", .pods = "{}", .warnings = {}};
-  CHECK(*keep(folder, texts, mark));
+  CHECK(changed(keep(folder, texts, mark)));
   CHECK(host::exists(mark.path));
   // In a pod where the folder is not mounted nothing can be said of it.
-  CHECK_FALSE(*withdraw(tree / "host-var-lib/terway/qos", mark));
+  CHECK_FALSE(changed(withdraw(tree / "host-var-lib/terway/qos", mark)));
   REQUIRE(host::exists(mark.path));
   // An agent of another pod kept the mark elsewhere.
   const BootFile::Place moved{.path = tree / "other/terway", .older = {mark.path}};
-  CHECK(*withdraw(folder, moved));
+  CHECK(changed(withdraw(folder, moved)));
   CHECK_FALSE(host::exists(mark.path));
   CHECK_FALSE(host::exists(folder + "/pod.json"));
   CHECK_FALSE(host::exists(folder + "/global_bps_config"));
   // Once: what comes then is somebody else's.
   tree.write("var/lib/terway/qos/pod.json", "upstream's");
-  CHECK_FALSE(*withdraw(folder, moved));
+  CHECK_FALSE(changed(withdraw(folder, moved)));
   CHECK(host::exists(folder + "/pod.json"));
   // Another policy is a word of the one who owns them now.
-  CHECK(*keep(folder, texts, mark));
-  CHECK(*keep(folder, {}, mark));
+  CHECK(changed(keep(folder, texts, mark)));
+  CHECK(changed(keep(folder, {}, mark)));
   CHECK_FALSE(host::exists(mark.path));
   CHECK_FALSE(host::exists(folder + "/pod.json"));
+}
+
+TEST_CASE("Each file that is written or removed is an event of the audit, one that is right is none",
+          "[koordlet][terway]") {
+  koord::testing::Tree tree;
+  tree.write("var/lib/", "");
+  ManualClock clock;
+  CapturedLog log;
+  Auditor auditor({.log_dir = tree / "audit"}, clock, Logger(log, clock));
+  const std::string folder = tree / "var/lib/terway/qos";
+  const BootFile::Place mark{.path = tree / "journal/terway"};
+  const Texts texts{.wanted = true, .node = "a 1\n", .pods = "{}", .warnings = {}};
+  audit(nullptr, keep(folder, texts, mark));
+  koord::testing::Tree::write_to(folder + "/pod.json", "else");
+  audit(&auditor, keep(folder, texts, mark));
+  audit(&auditor, keep(folder, texts, mark));
+  audit(&auditor, withdraw(folder, mark));
+  const std::string events = auditor.answer("", "", true).body;
+  const auto event = [&](std::string_view what) {
+    const std::string text = fmt::format(R"("reason":"TerwayQoS","message":"{}/{}")", folder, what);
+    const std::size_t at = events.find(text);
+    return at != std::string::npos && events.find(text, at + 1) == std::string::npos;
+  };
+  CHECK(event("pod.json written"));
+  CHECK(event("pod.json removed"));
+  CHECK(event("global_bps_config removed"));
+  CHECK(events.find("global_bps_config written") == std::string::npos);
 }
 
 /// 0: where nothing can be written what is not there is not missed, and what is there is an error; 77: this
@@ -268,9 +307,9 @@ int remove_read_only(const std::string& folder) {
       ::mount(folder.c_str(), folder.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
       ::mount("none", folder.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0)
     return 77;
-  const auto absent = remove(folder + "/qos");
-  if (!absent || *absent) return 1;
-  return remove(folder + "/held") ? 2 : 0;
+  const Round absent = remove(folder + "/qos");
+  if (!absent.wrong.empty() || !absent.done.empty()) return 1;
+  return remove(folder + "/held").wrong.empty() ? 2 : 0;
 }
 
 TEST_CASE("A file system that cannot be written refuses nothing where there is nothing",
