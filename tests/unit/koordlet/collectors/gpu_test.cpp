@@ -102,6 +102,158 @@ TEST_CASE("Processes add up, by GPU; each is looked for once") {
   CHECK(use.containers.at("u1-c1").at(0).memory == 50);
 }
 
+/// "PLACE:CORE/MEMORY", one for each GPU.
+std::string text_of(const GpuUse::Parts& parts) {
+  std::string all;
+  for (const auto& [place, part] : parts)
+    all += fmt::format("{}{}:{}/{}", all.empty() ? "" : " ", place, part.core, part.memory);
+  return all;
+}
+
+TEST_CASE("GPUs by user, as the original's rows have them") {
+  struct Row {
+    std::string_view what;
+    std::vector<std::uint64_t> cards;  // what memory each has
+    std::vector<host::GpuProcess> processes;
+    std::vector<pid_t> first, second;  // whose they are: the pod's containers'; of the others nobody's
+    std::string_view node, pod, of_first, of_second;
+  };
+  // Processes 122 and 222 on two GPUs.
+  const std::vector<host::GpuProcess> four = {{.index = 0, .pid = 122, .cores = 70, .memory = 1500},
+                                              {.index = 1, .pid = 122, .cores = 50, .memory = 1000},
+                                              {.index = 0, .pid = 222, .cores = 10, .memory = 1000},
+                                              {.index = 1, .pid = 222, .cores = 40, .memory = 3000}};
+  const Row rows[] = {
+      {"no device", {}, {}, {}, {}, "", "", "", ""},
+      {"a single device",
+       {8000},
+       {{.index = 0, .pid = 122, .cores = 70, .memory = 1500}},
+       {122},
+       {},
+       "0:70/1500",
+       "0:70/1500",
+       "0:70/1500",
+       ""},
+      {"a process beside the pod's",
+       {14000},
+       {{.index = 0, .pid = 122, .cores = 70, .memory = 1500},
+        {.index = 0, .pid = 123, .cores = 20, .memory = 1000}},
+       {122},
+       {},
+       "0:90/2500",
+       "0:70/1500",
+       "0:70/1500",
+       ""},
+      {"two devices",
+       {8000, 9000},
+       {{.index = 0, .pid = 122, .cores = 70, .memory = 1500},
+        {.index = 1, .pid = 222, .cores = 50, .memory = 1000}},
+       {122, 222},
+       {},
+       "0:70/1500 1:50/1000",
+       "0:70/1500 1:50/1000",
+       "0:70/1500 1:50/1000",
+       ""},
+      {"two devices, one of which the pod uses",
+       {14000, 24000},
+       {{.index = 0, .pid = 122, .cores = 70, .memory = 1500},
+        {.index = 1, .pid = 222, .cores = 50, .memory = 1000}},
+       {122},
+       {},
+       "0:70/1500 1:50/1000",
+       "0:70/1500",
+       "0:70/1500",
+       ""},
+      {"processes on both",
+       {8000, 9000},
+       {{.index = 0, .pid = 122, .cores = 70, .memory = 1500},
+        {.index = 1, .pid = 122, .cores = 30, .memory = 1000},
+        {.index = 0, .pid = 222, .cores = 20, .memory = 1000},
+        {.index = 1, .pid = 222, .cores = 50, .memory = 1000}},
+       {},
+       {},
+       "0:90/2500 1:80/2000",
+       "",
+       "",
+       ""},
+      {"a container with all processes",
+       {14000, 24000},
+       four,
+       {122, 222},
+       {45, 67},
+       "0:80/2500 1:90/4000",
+       "0:80/2500 1:90/4000",
+       "0:80/2500 1:90/4000",
+       ""},
+      {"a container with one of them",
+       {14000, 24000},
+       four,
+       {222},
+       {122},
+       "0:80/2500 1:90/4000",
+       "0:80/2500 1:90/4000",
+       "0:10/1000 1:40/3000",
+       "0:70/1500 1:50/1000"},
+      {"a process on each device",
+       {14000, 24000},
+       {{.index = 0, .pid = 122, .cores = 70, .memory = 1500},
+        {.index = 1, .pid = 222, .cores = 40, .memory = 3000}},
+       {122, 222},
+       {45, 67},
+       "0:70/1500 1:40/3000",
+       "0:70/1500 1:40/3000",
+       "0:70/1500 1:40/3000",
+       ""},
+      {"both processes on one device",
+       {14000, 24000},
+       {{.index = 1, .pid = 122, .cores = 70, .memory = 1500},
+        {.index = 1, .pid = 222, .cores = 20, .memory = 3000}},
+       {122, 222},
+       {45, 67},
+       "0:0/0 1:90/4500",
+       "1:90/4500",
+       "1:90/4500",
+       ""},
+  };
+  const auto inventory = testing::inventory({testing::pod("u1", Qos::be, 2)});
+  for (const Row& row : rows) {
+    INFO(row.what);
+    host::GpuAnswer answer;
+    for (const std::uint64_t memory : row.cards) {
+      const auto i = static_cast<unsigned>(answer.cards.size());
+      answer.cards.push_back({.index = i,
+                              .minor = static_cast<std::int32_t>(i + 1),
+                              .uuid = fmt::format("test-device{}", i + 1),
+                              .bus_id = {},
+                              .model = {},
+                              .memory = memory});
+    }
+    answer.processes = row.processes;
+    const auto& containers = inventory->pods[0]->containers;
+    const GpuUse use = attribute(answer, *inventory, [&](pid_t pid) -> std::string {
+      if (std::ranges::count(row.first, pid) > 0) return fmt::format("0::/{}\n", containers[0].group);
+      if (std::ranges::count(row.second, pid) > 0) return fmt::format("0::/{}\n", containers[1].group);
+      return "0::/elsewhere\n";
+    });
+    REQUIRE(use.cards.size() == row.cards.size());
+    GpuUse::Parts node;
+    for (std::size_t i = 0; i < use.cards.size(); ++i) {
+      CHECK(use.cards[i].uuid == fmt::format("test-device{}", i + 1));
+      CHECK(use.cards[i].minor == static_cast<std::int32_t>(i + 1));
+      CHECK(use.cards[i].memory == row.cards[i]);
+      node[i] = use.cards[i].computing;
+    }
+    CHECK(text_of(node) == row.node);
+    const auto of = [](const auto& users, const std::string& id) {
+      const auto at = users.find(id);
+      return at == users.end() ? std::string() : text_of(at->second);
+    };
+    CHECK(of(use.pods, "u1") == row.pod);
+    CHECK(of(use.containers, "u1-c0") == row.of_first);
+    CHECK(of(use.containers, "u1-c1") == row.of_second);
+  }
+}
+
 /// Real time, which jumps where the test says so: the helper is a real process.
 class JumpingClock final : public Clock {
  public:

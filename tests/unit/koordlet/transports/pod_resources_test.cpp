@@ -164,5 +164,45 @@ TEST_CASE("List and Get have the scheduler's devices beside the kubelet's; all e
   CHECK(rig.ask(rpc::pod_resources::kList).status.code == StatusCode::resource_exhausted);
 }
 
+TEST_CASE("Pods with devices, as the original's rows have them", "[koordlet][pod_resources]") {
+  struct Row {
+    std::string_view what, annotation;
+    std::vector<std::string> names;  // of the kubelet's pods, of which "test-pod" has the annotation
+    std::string devices;             // that "test-pod" has besides
+  };
+  const std::string gpu = field(2, devices("nvidia.com/gpu", {"0"}));
+  const std::string function = field(2, devices("koordinator.sh/rdma", {"0000:01:00.2"}));
+  constexpr std::string_view kBoth =
+      R"({"gpu":[{"minor":0,"resources":{"koordinator.sh/gpu-core":"100","koordinator.sh/gpu-memory":"23040Mi",)"
+      R"("koordinator.sh/gpu-memory-ratio":"100"},"id":"0"}],"rdma":[{"minor":0,)"
+      R"("resources":{"koordinator.sh/rdma":"1"},"id":"0000:01:00.0",)"
+      R"("extension":{"vfs":[{"minor":-1,"busID":"0000:01:00.2"}]}}]})";
+  const Row rows[] = {
+      {"a GPU and a virtual function", kBoth, {"test-pod"}, function + gpu},
+      {"beside a pod without", kBoth, {"test-pod-1", "test-pod"}, function + gpu},
+      {"a GPU by its id alone", R"({"gpu":[{"id":"0"}]})", {"test-pod"}, gpu},
+      {"a pod that the kubelet has not", "{}", {"nonexistent-pod"}, ""},
+      {"what is no annotation of devices", "invalid-json", {"test-pod"}, ""},
+  };
+  Rig rig;
+  rig.run_kubelet();
+  for (const Row& row : rows) {
+    INFO(row.what);
+    Inventory inventory;
+    inventory.all_pods = {given("test-pod", row.annotation), given("test-pod-1", "")};
+    rig.hub.publish(inventory);
+    std::string wanted;
+    rig.answer.clear();
+    for (const std::string& name : row.names) {
+      const std::string container = field(1, "test-container");
+      rig.answer += field(1, pod("ns", name, {container}));
+      wanted += field(1, pod("ns", name, {container + (name == "test-pod" ? row.devices : "")}));
+    }
+    rpc::Reply reply;
+    rig.until([&] { return (reply = rig.ask(rpc::pod_resources::kList)).status.ok(); });
+    CHECK(reply.message == wanted);
+  }
+}
+
 }  // namespace
 }  // namespace koord::koordlet

@@ -138,6 +138,41 @@ TEST_CASE("A container that is made gets what hooks say, and hooks see what the 
   CHECK(asked.container->resources.cpu_quota == 100000);
 }
 
+TEST_CASE("What a runtime is answered, as the original's rows have it") {
+  Rig rig;
+  rig.configure("containerd", "v2.1.4");
+  rig.verdict.settings = {
+      .cpu_quota = 512, .cpu_shares = 512, .memory_limit = std::int64_t{2} << 30, .cpuset_cpus = "0,1,2"};
+  rig.verdict.env = {{"test", "test"}};
+  const Resources wanted{
+      .memory_limit = std::int64_t{2} << 30, .cpu_shares = 512, .cpu_quota = 512, .cpuset_cpus = "0,1,2"};
+  const auto answer = decode_create_container_answer(rig.happened(Event::create_container));
+  REQUIRE(answer.has_value());
+  CHECK(answer->adjust.resources == wanted);
+  CHECK(answer->adjust.env == decltype(answer->adjust.env){{"test", "test"}});
+  const auto updates = decode_updates(rig.happened(Event::update_container));
+  REQUIRE(updates.has_value());
+  REQUIRE(updates->size() == 1);
+  CHECK((*updates)[0].resources == wanted);
+  CHECK_FALSE((*updates)[0].ignore_failure);
+  // A node without pods.
+  const auto none = decode_synchronize_answer(rig.call("Synchronize", encode(Synchronize{})).payload);
+  REQUIRE(none.has_value());
+  CHECK(none->updates.empty());
+}
+
+TEST_CASE("Which events are told is the hooks' word, whatever the plugin's configuration in the runtime is") {
+  for (const char* config :
+       {"", "{error: error}", "events: [\"RunPodSandbox\"]", "events: [\"RunPodSandboxTest\"]"}) {
+    INFO(config);
+    Rig rig;
+    const auto response =
+        rig.call("Configure", encode(Configure{config, "containerd", "v2.1.4", "", 5000, 2000}));
+    REQUIRE(response.status.ok());
+    CHECK(decode_events(response.payload).value() == kOld);
+  }
+}
+
 TEST_CASE("Devices by CDI's names: only runtimes that give them are said to take them") {
   struct Row {
     std::string_view runtime, version;
