@@ -55,12 +55,11 @@ bool read_place(std::string_view place, VolumeMount& mount) {
   std::string_view rest = place.substr(volumes + kVolumes.size() + kPlugin.size());
   if (!take_until(rest, '/')) return false;
   if (rest.ends_with(kMount)) rest.remove_suffix(kMount.size());
-  if (pod.empty() || rest.empty() || pod.find('/') != std::string_view::npos ||
-      rest.find('/') != std::string_view::npos)
-    return false;
   mount.pod = plain(pod);
   mount.volume = plain(rest);
-  return true;
+  // Neither is a path, however a slash is written.
+  return !mount.pod.empty() && !mount.volume.empty() && mount.pod.find('/') == std::string::npos &&
+         mount.volume.find('/') == std::string::npos;
 }
 
 auto key(const VolumeMount& mount) {

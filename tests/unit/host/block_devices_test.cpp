@@ -155,6 +155,7 @@ TEST_CASE("Where volumes are mounted otherwise") {
       "1 2 253:0 / /k/pods/u2/volumes/kubernetes.io~csi rw - xfs /dev/vda rw\n"
       "1 2 253:0 / /k/pods/u2/volumes/kubernetes.io~csi/x/y/z rw - xfs /dev/vda rw\n"
       "1 2 253:0 / /k/pods//volumes/kubernetes.io~csi/x/mount rw - xfs /dev/vda rw\n"
+      "1 2 253:0 / /k/pods/u2/volumes/kubernetes.io~csi/x\\057y/mount rw - xfs /dev/vda rw\n"
       "1 2 nonsense / /k/pods/u/volumes/kubernetes.io~csi/x/mount rw - xfs /dev/vda rw\n"
       "1 2 253:0 / /k/pods/u/volumes/kubernetes.io~csi/x/mount rw xfs /dev/vda rw\n"
       "kubernetes.io~\n/pods/x/volumes/kubernetes.io~csi/\n");
