@@ -70,6 +70,17 @@ Result<Url> unix_url(std::string_view path, std::string host) {
   return url;
 }
 
+namespace {
+
+/// A name that nobody knows is no way to the server. Code::not_found is an answer of the server's: the object
+/// is not there, or the kind.
+Error of_the_way(const Error& lookup) {
+  const bool unknown = lookup.code() == Code::not_found || lookup.code() == Code::invalid;
+  return unknown ? Error(Code::unavailable, lookup.message()) : lookup;
+}
+
+}  // namespace
+
 /// The right to use one of the pool's connections, and that connection; gives both back.
 class Lease {
  public:
@@ -195,10 +206,11 @@ class Pool::Impl {
       co_return std::move(connection);
     }
     auto lookup = resolve(clock_, url_.host, options_.resolve);
-    KOORD_CO_TRY(addresses, co_await with_timeout(clock_, options_.connect_timeout, std::move(lookup)));
+    const auto addresses = co_await with_timeout(clock_, options_.connect_timeout, std::move(lookup));
+    if (!addresses) co_return of_the_way(addresses.error());
     auto connection = std::make_unique<Connection>(executor_, clock_, room_);
     connection->set_deadline(options_.connect_timeout);
-    KOORD_CO_CHECK(co_await connection->connect(addresses, url_.port, tls_));
+    KOORD_CO_CHECK(co_await connection->connect(*addresses, url_.port, tls_));
     co_return std::move(connection);
   }
 

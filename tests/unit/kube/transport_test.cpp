@@ -221,6 +221,19 @@ TEST_CASE("a silent server times out, and a refused connection says so") {
   CHECK_THAT(refused.error().message(), Catch::Contains("127.0.0.1:1: Connection refused"));
 }
 
+// Informers take Code::not_found for a kind that the server does not serve, and forget its objects.
+TEST_CASE("a server whose name nobody knows is unavailable, which is no word of the server's") {
+  test::Loop loop;
+  ClientConfig config;
+  config.server = "http://nobody.onion";  // no name server is asked for such names (RFC 7686)
+  auto nobody = make_transport(loop.executor(), loop.clock, config);
+  REQUIRE(nobody.has_value());
+  const auto unknown = test::run_task(loop, (*nobody)->send(request_for("GET")), true);
+  REQUIRE(unknown.has_error());
+  CHECK(unknown.error().code() == Code::unavailable);
+  CHECK_THAT(unknown.error().message(), Catch::Contains("resolving \"nobody.onion\": Domain name not found"));
+}
+
 TEST_CASE("no more connections than allowed; cancelled requests free theirs") {
   net::PoolOptions options;
   options.max_connections = 2;
