@@ -1,4 +1,5 @@
-// `koord explain node NAME`: reads, plans as the manager does, tells; writes nothing.
+// `koord explain node NAME`: reads, plans as the manager does, tells; with --watch again and again. It writes
+// nothing.
 #include "explain_command.hpp"
 
 #include <fmt/format.h>
@@ -8,15 +9,17 @@
 #include <ostream>
 
 #include "explain/node_story.hpp"
+#include "explain/story_change.hpp"
 #include "flags.hpp"
 #include "framework/noderesource/plan.hpp"
 #include "koord/api/schema/codec.hpp"
 #include "koord/async/system_clock.hpp"
-#include "koord/async/task_group.hpp"
+#include "koord/async/timer.hpp"
 #include "koord/kube/client.hpp"
 #include "koord/kube/transport.hpp"
 #include "koord/runtime/command_cluster.hpp"
 #include "koord/runtime/command_flags.hpp"
+#include "koord/runtime/command_loop.hpp"
 #include "koord/runtime/command_output.hpp"
 #include "plugins.hpp"
 
@@ -30,6 +33,11 @@ constexpr std::array kOwnFlags = {
     Flag{"config-namespace", FlagType::text, "koordinator-system", "As the manager's flag of this name."},
     Flag{"slo-config-name", FlagType::text, "slo-controller-config", "As the manager's flag of this name."},
     Flag{"feature-gates", FlagType::text, "", "As the manager's flag of this name."},
+    Flag{"watch", FlagType::boolean, "false",
+         "Then a line (times are UTC) each time that what it lends has changed: from what to what, and which "
+         "lines of the sum moved it. Until it is interrupted.",
+         'w'},
+    Flag{"interval", FlagType::duration, "5s", "With --watch: how often to look."},
     Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
 };
 constexpr auto kFlags = runtime::join_flags(kOwnFlags, runtime::kClusterFlags);
@@ -40,14 +48,15 @@ class Command {
       : flags_(flags), name_(std::move(name)), streams_(streams), clock_(loop_.get_executor()) {}
 
   int run(OutputForm form) {
+    form_ = form;
     if (const Result<> connected = connect(); !connected) return fail(connected.error(), kUsage);
-    TaskGroup tasks(loop_.get_executor());
-    tasks.spawn("explain", answer(form));
-    while (tasks.size() > 0) loop_.run_one();
-    return code_;
+    const bool done = run_until_stopped(loop_, clock_, answer());
+    return done || watches() ? code_ : kFailed;
   }
 
  private:
+  bool watches() const { return flags_.get_bool("watch"); }
+
   Result<> connect() {
     KOORD_CHECK(gates_.set(flags_.get("feature-gates")));
     KOORD_TRY(config, command_config(flags_, "explain"));
@@ -58,9 +67,9 @@ class Command {
     return {};
   }
 
-  Task<> answer(OutputForm form) {
-    const Result<> told = co_await tell(form);
-    if (!told) fail(at_server(config_, told.error()), kFailed);
+  Task<> answer() {
+    const Result<> told = co_await tell();
+    if (!told && told.error().code() != Code::cancelled) fail(at_server(config_, told.error()), kFailed);
   }
 
   /// What there is of a kind that need not be there.
@@ -72,8 +81,54 @@ class Command {
     co_return found.error();
   }
 
-  Task<Result<>> tell(runtime::OutputForm form) {
-    KOORD_CO_TRY(node, co_await client_->get<api::Node>({"", name_}));
+  Task<Result<>> tell() {
+    KOORD_CO_TRY(story, co_await read());
+    say(story);
+    if (!watches()) co_return Result<>();
+    co_return co_await watch(std::move(story));
+  }
+
+  /// Until it is cancelled, or there is no such node any more. What goes wrong else may pass, and is told
+  /// once.
+  Task<Result<>> watch(NodeStory told) {
+    const nanoseconds interval = flags_.get_duration("interval");
+    std::string trouble;
+    for (;;) {
+      KOORD_CO_CHECK(co_await sleep(clock_, interval));
+      Result<NodeStory> now = co_await read();
+      if (now) {
+        trouble.clear();
+        const std::optional<StoryChange> change = change_of(told, *now);
+        if (!change) continue;
+        say(*change);
+        told = std::move(*now);
+        continue;
+      }
+      const Code code = now.error().code();
+      if (code == Code::cancelled || code == Code::not_found) co_return std::move(now).error();
+      const Error error = at_server(config_, now.error());
+      if (trouble == error.message()) continue;
+      trouble = error.message();
+      complain(error.context(fmt::format("asked again every {}", api::Duration(interval).to_string())));
+    }
+  }
+
+  /// A NodeStory or a StoryChange, ended.
+  template <class View>
+  void say(const View& view) {
+    if (form_ == OutputForm::yaml && watches()) streams_.out << "---\n";
+    streams_.out << (is_for_programs(form_) ? in_form(form_, api::encode(view))
+                                            : for_people(form_, render(view)))
+                 << std::flush;
+  }
+
+  Task<Result<NodeStory>> read() {
+    auto found = co_await client_->get<api::Node>({"", name_});
+    if (!found && found.error().code() == Code::not_found)
+      co_return Error(Code::not_found,
+                      fmt::format("{}: koord nodes lists those that there are", found.error().message()));
+    if (!found) co_return std::move(found).error();
+    const api::Node& node = *found;
     KOORD_CO_TRY(metric, co_await find<api::NodeMetric>({"", name_}));
     KOORD_CO_TRY(
         map, co_await find<api::ConfigMap>({flags_.get("config-namespace"), flags_.get("slo-config-name")}));
@@ -104,14 +159,14 @@ class Command {
                       "colocation is off",
                       flags_.get("config-namespace"), flags_.get("slo-config-name")));
     for (const ConfigProblem& problem : update.problems) story.notes.push_back(problem.message);
-    streams_.out << (is_for_programs(form) ? in_form(form, api::encode(story))
-                                           : for_people(form, render(story)))
-                 << std::flush;
-    co_return Result<>();
+    co_return std::move(story);
   }
 
-  int fail(const Error& error, int code) {
+  void complain(const Error& error) {
     streams_.err << "koord: explain node: " << runtime::cleaned(std::string(error.message())) << std::endl;
+  }
+  int fail(const Error& error, int code) {
+    complain(error);
     return code_ = code;
   }
 
@@ -121,6 +176,7 @@ class Command {
   FeatureGates gates_{gates()};
   asio::io_context loop_{1};
   SystemClock clock_;
+  OutputForm form_ = OutputForm::text;
   kube::ClientConfig config_;
   std::unique_ptr<kube::Transport> transport_;
   std::optional<kube::Client> client_;
@@ -141,15 +197,18 @@ int run_explain_node(std::span<const std::string> arguments, Streams streams) {
         << "koord explain node: how what a node lends to batch pods came about (capacity, margin, reserved, "
            "system,\npods, ratio), what takes most of it, and why it changes. By the manager's own formula, "
            "from "
-           "what the API\nserver has now.\n\n  koord explain node NAME [flags]\n\n"
+           "what the API\nserver has now; with --watch also what changes it from now on.\n\n"
+           "  koord explain node NAME [flags]\n  koord explain node NAME --watch\n\n"
         << runtime::flags_help(kFlags);
     return kOk;
   }
-  if (split.words.size() != 1) return usage("which node? koord explain node NAME");
   const auto line = runtime::parse_flags(split.flags, {"", kFlags}, {});
   if (!line) return usage(line.error().message());
+  if (split.words.size() != 1) return usage("which node? koord explain node NAME");
   const auto form = runtime::parse_output_form(line->process.get("output"));
   if (!form) return usage(form.error().message());
+  if (line->process.get_duration("interval") < std::chrono::milliseconds(100))
+    return usage("--interval: at least 100ms");
   return Command(line->process, split.words[0], streams).run(*form);
 }
 

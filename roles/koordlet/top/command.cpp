@@ -8,15 +8,13 @@
 #include <ostream>
 
 #include "koord/api/schema/codec.hpp"
-#include "koord/async/event.hpp"
-#include "koord/async/signals.hpp"
 #include "koord/async/system_clock.hpp"
-#include "koord/async/task_group.hpp"
 #include "koord/async/timer.hpp"
 #include "koord/base/version.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/transport.hpp"
 #include "koord/runtime/command_cluster.hpp"
+#include "koord/runtime/command_loop.hpp"
 #include "koord/runtime/command_output.hpp"
 #include "koord/runtime/flags.hpp"
 #include "top/cluster_reader.hpp"
@@ -55,6 +53,8 @@ constexpr std::array kFlags = {
          'o'},
     Flag{"once", FlagType::boolean, "false", "Print once and end."},
     Flag{"interval", FlagType::duration, "2s", "How often to print."},
+    Flag{"quiet", FlagType::boolean, "false",
+         "With --cluster: no progress bar on stderr, which terminals have.", 'q'},
     Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
 };
 
@@ -169,8 +169,7 @@ class Top {
       : flags_(flags),
         streams_(streams),
         clock_(loop_.get_executor()),
-        signals_(loop_.get_executor()),
-        bar_(streams.err, runtime::ProgressBar::on_terminal()) {}
+        bar_(streams.err, runtime::ProgressBar::on_terminal() && !flags.get_bool("quiet")) {}
 
   int run(OutputForm form, const NodePage& page) {
     form_ = form;
@@ -185,28 +184,12 @@ class Top {
       return kUsage;
     }
     subject_ = std::move(*made);
-    TaskGroup tasks(loop_.get_executor(), [](std::string_view, const Error&) {});
-    TaskGroup main(loop_.get_executor());
-    tasks.spawn("show", show());
-    tasks.spawn("signal", signal());
-    main.spawn("main", live(tasks));
-    while (main.size() > 0) loop_.run_one();
+    runtime::run_until_stopped(loop_, clock_, show());
     return code_;
   }
 
  private:
-  Task<> live(TaskGroup& tasks) {
-    const Result<> ended = co_await ended_.wait();
-    (void)ended;  // nobody cancels this task
-    co_await tasks.stop(clock_, std::chrono::seconds(1));
-  }
-
-  Task<> signal() {
-    const Result<int> number = co_await signals_.wait();
-    if (number) ended_.set();
-  }
-
-  Task<Result<>> show() {
+  Task<> show() {
     const bool once = flags_.get_bool("once") || runtime::is_for_programs(form_);
     for (;;) {
       Page page = Page::of(form_, runtime::screen());
@@ -214,7 +197,7 @@ class Top {
       if (once) page.height = 0;
       const Result<std::string> text = co_await subject_->look(form_, page);
       bar_.clear();
-      if (!text && text.error().code() == Code::cancelled) co_return Result<>();
+      if (!text && text.error().code() == Code::cancelled) co_return;
       if (!text) {
         streams_.err << "koord: top: " << text.error().message() << subject_->hint(text.error()) << std::endl;
         if (once) code_ = kFailed;
@@ -223,12 +206,10 @@ class Top {
         streams_.out << *text << std::flush;
         shown_ = true;
       }
-      if (once) {
-        ended_.set();
-        co_return Result<>();
-      }
+      if (once) co_return;
       if (!live && text) streams_.out << std::endl;
-      KOORD_CO_CHECK(co_await sleep(clock_, flags_.get_duration("interval")));
+      const Result<> slept = co_await sleep(clock_, flags_.get_duration("interval"));
+      if (!slept) co_return;
     }
   }
 
@@ -236,9 +217,7 @@ class Top {
   Streams streams_;
   asio::io_context loop_{1};
   SystemClock clock_;
-  StopSignals signals_;
   std::unique_ptr<Subject> subject_;
-  Event ended_;
   runtime::ProgressBar bar_;
   OutputForm form_ = OutputForm::text;
   bool shown_ = false;  // what is read again is not told of

@@ -4,27 +4,10 @@
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
-#include "framework/noderesource/node_case.hpp"
-#include "framework/noderesource/plan.hpp"
+#include "explain/node_teller.hpp"
 
 namespace koord::manager {
 namespace {
-
-NodeStory tell(Case& c, std::optional<OvercommitLevel> level = {}) {
-  c.strategy.enable = true;
-  SloConfig config;
-  api::ConfigMap map;
-  map.data["colocation-config"] = R"({"enable":true})";
-  (void)config.set(map);
-  const NodeFacts facts{.node = c.node,
-                        .pods = c.pods,
-                        .metric = &c.metric,
-                        .topologies_known = false,
-                        .devices_known = false,
-                        .now = c.now,
-                        .level = level.value_or(OvercommitLevel{})};
-  return tell_node(facts, c.strategy, plan_node(facts, config, c.strategy, all_resource_plugins()));
-}
 
 /// What the lines add up to, without what is capped and multiplied.
 double left_of(const NodeStory& story) {
@@ -37,23 +20,9 @@ double left_of(const NodeStory& story) {
   return left;
 }
 
-Case world() {
-  Case c({"100", "120Gi"}, {"7", "12Gi"});
-  c.node.status.allocatable = list({"98", "118Gi"});
-  c.add(PodRow{"web", "LS", "koord-prod", {"20", "40Gi"}, {"11", "11Gi"}});
-  c.add(PodRow{"own", "LSE", "koord-prod", {"4", "8Gi"}, {"1", "2Gi"}});
-  c.add(PodRow{"job", "BE", "koord-batch", {"10", "20Gi"}, {"10", "10Gi"}});
-  c.add(PodRow{"new", "LS", "koord-prod", {"10", "4Gi"}, {"", ""}});
-  c.add(MetricRow{"old", "koord-prod", {"2", "1Gi"}});
-  c.node.status.allocatable[api::kBatchCpu] = api::Quantity::from_int(41'000);
-  c.node.status.allocatable[api::kBatchMemory] = api::Quantity::must("40Gi");
-  c.metric.status.node_metric->node_usage.resources = list({"31", "36Gi"});
-  return c;
-}
-
 // What issues 2297 (why more requests do not change it) and 1906 (why a new pod makes it fall steeply) ask.
 TEST_CASE("a node's batch resources, line by line: the sum is the manager's") {
-  Case c = world();
+  Case c = lending_case();
   const NodeStory story = tell(c);
   CHECK(story.lends);
   CHECK(left_of(story) == Approx(story.lent.cpu_cores));
@@ -94,7 +63,7 @@ TEST_CASE("the sum is the manager's with every policy") {
   for (const char* cpu : {"usage", "maxUsageRequest"})
     for (const char* memory : {"usage", "request", "maxUsageRequest"}) {
       CAPTURE(cpu, memory);
-      Case c = world();
+      Case c = lending_case();
       c.strategy.cpu_calculate_policy = cpu;
       c.strategy.memory_calculate_policy = memory;
       const NodeStory story = tell(c);
@@ -111,7 +80,7 @@ TEST_CASE("the sum is the manager's with every policy") {
 }
 
 TEST_CASE("what is asked for beyond what is lent, a level, and a node that lends nothing") {
-  Case c = world();
+  Case c = lending_case();
   auto greedy = std::make_shared<api::Pod>();
   greedy->metadata.name = "greedy";
   greedy->status.phase = Symbol("Running");
@@ -136,7 +105,7 @@ TEST_CASE("what is asked for beyond what is lent, a level, and a node that lends
 }
 
 TEST_CASE("what pods ask for may be more than a number holds") {
-  Case c = world();
+  Case c = lending_case();
   for (int i = 0; i < 3; ++i) {
     auto greedy = std::make_shared<api::Pod>();
     greedy->metadata.name = fmt::format("greedy-{}", i);
