@@ -19,10 +19,10 @@
 #include "koord/async/timer.hpp"
 #include "koord/base/feature_gate.hpp"
 #include "koord/base/file.hpp"
-#include "koord/base/system.hpp"
 #include "koord/base/version.hpp"
 #include "koord/kube/config.hpp"
 #include "koord/kube/informer.hpp"
+#include "koord/runtime/command_cluster.hpp"
 #include "koord/runtime/command_flags.hpp"
 #include "koord/runtime/command_output.hpp"
 #include "options/flags.hpp"
@@ -51,6 +51,7 @@ constexpr std::array kOwnFlags = {
     Flag{"timeout", FlagType::duration, "2m",
          "How long it reads the cluster before it gives up and says what it waits for."},
     Flag{"output", FlagType::text, "text", "text or json.", 'o'},
+    Flag{"quiet", FlagType::boolean, "false", "No progress bar on stderr, which terminals have.", 'q'},
     Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
 };
 constexpr auto kCommandFlags = join_flags(kOwnFlags, kClusterFlags);
@@ -68,16 +69,22 @@ constexpr std::string_view kHelp =
     "  koord deschedule --dry-run\n"
     "  koord deschedule --dry-run --config=descheduler.yaml --output=json\n\n";
 
+/// What takes no longer has no bar.
+constexpr nanoseconds kShort = std::chrono::milliseconds(300);
+
 /// What warns; what else the role tells belongs into its log.
 class Warnings final : public LogSink {
  public:
-  explicit Warnings(std::ostream& err) : err_(err) {}
+  Warnings(std::ostream& err, ProgressBar& bar) : err_(err), bar_(bar) {}
   void write(LogLevel level, std::string line) override {
-    if (level <= LogLevel::warn) err_ << "koord: deschedule: " << line << std::endl;
+    if (level > LogLevel::warn) return;
+    bar_.clear();
+    err_ << "koord: deschedule: " << line << std::endl;
   }
 
  private:
   std::ostream& err_;
+  ProgressBar& bar_;
 };
 
 bool has_chooser(const DeschedulerConfiguration& config) {
@@ -90,11 +97,15 @@ bool has_chooser(const DeschedulerConfiguration& config) {
 class Command {
  public:
   Command(const FlagValues& flags, FlagValues role_flags, Streams streams)
-      : flags_(flags), role_flags_(std::move(role_flags)), streams_(streams), warnings_(streams.err) {}
+      : flags_(flags),
+        role_flags_(std::move(role_flags)),
+        streams_(streams),
+        bar_(streams.err, ProgressBar::on_terminal() && !flags.get_bool("quiet")) {}
 
   int run() {
     if (const Result<> ready = prepare(); !ready) return fail(ready.error(), kUsage);
     own_.spawn("deschedule", answer());
+    tasks_.spawn("progress", show_reading());
     while (own_.size() > 0) loop_.run_one();
     return code_;
   }
@@ -103,9 +114,9 @@ class Command {
   Result<> prepare() {
     gates_.add(gates());
     KOORD_CHECK(gates_.set(flags_.get("feature-gates")));
-    KOORD_TRY(way, kube::find_config(flags_.get("kubeconfig"), flags_.get("context"), &environment));
-    way.user_agent = fmt::format("koord-deschedule/{}", build_info().version);
-    KOORD_TRY(transport, kube::make_transport(loop_.get_executor(), clock_, way));
+    KOORD_TRY(way, command_config(flags_, "deschedule"));
+    way_ = std::move(way);
+    KOORD_TRY(transport, kube::make_transport(loop_.get_executor(), clock_, way_));
     clients_ = std::make_unique<ReadOnlyClients>(std::move(transport), clock_);
     context_.emplace(RoleContext{role().name, std::string(build_info().version), loop_.get_executor(), clock_,
                                  workers_, log_, metrics_, role_flags_, gates_, *clients_, informers_,
@@ -117,17 +128,18 @@ class Command {
   Result<> take(Result<DeschedulerConfiguration> config) {
     if (!config) return std::move(config).error();
     config_ = std::move(*config);
-    if (!has_chooser(config_))
-      streams_.err
-          << "koord: deschedule: no plugin of the configuration chooses pods: enable one in a profile, "
-             "such as LowNodeLoad under plugins.balance"
-          << std::endl;
+    if (has_chooser(config_)) return {};
+    bar_.clear();
+    streams_.err
+        << "koord: deschedule: no plugin of the configuration chooses pods: enable one in a profile, "
+           "such as LowNodeLoad under plugins.balance"
+        << std::endl;
     return {};
   }
 
   Task<Result<>> answer() {
     const Result<> done = co_await rehearse();
-    if (!done) fail(done.error(), done.error().code() == Code::invalid ? kUsage : kFailed);
+    if (!done) fail(at_server(way_, done.error()), done.error().code() == Code::invalid ? kUsage : kFailed);
     co_await tasks_.stop(clock_, std::chrono::seconds(5));
     co_await informers_.stop();
     co_return Result<>();
@@ -142,10 +154,13 @@ class Command {
     Task<Result<>> first = prepare_cluster();
     if (const Result<> done = co_await with_timeout(clock_, patience, std::move(first)); !done)
       co_return done.error().code() == Code::timeout ? late("the API server says nothing") : done.error();
-    KOORD_CO_TRY(made, make_rehearsal(*context_, std::move(config_), [this](const PassReport& report) {
-                   report_ = report;
-                   told_.set();
-                 }));
+    KOORD_CO_TRY(made, make_rehearsal(
+                           *context_, std::move(config_),
+                           [this](const PassReport& report) {
+                             report_ = report;
+                             told_.set();
+                           },
+                           [this](std::string_view what, std::size_t chosen) { show_pass(what, chosen); }));
     role_ = std::move(made);
     informers_.start();
     tasks_.spawn("role", role_->run());
@@ -154,6 +169,7 @@ class Command {
     if (!in_time && in_time.error().code() == Code::timeout && !failed_) co_return late(awaited());
     if (failed_) co_return *failed_;
     KOORD_CO_CHECK(in_time);
+    bar_.clear();
     streams_.out << (flags_.get("output") == "json" ? fmt::format("{}\n", api::encode(report_))
                                                     : rehearsal::render(report_))
                  << std::flush;
@@ -186,6 +202,33 @@ class Command {
     co_return take(configuration_from(*text, place, role_flags_, plugin_table()));
   }
 
+  /// Until the pass begins, which says itself how far it is.
+  Task<> show_reading() {
+    for (;;) {
+      const Result<> slept = co_await sleep(clock_, kShort);
+      if (!slept || passing_) co_return;
+      std::size_t objects = 0, complete = 0;
+      const std::vector<kube::InformerStatus> kinds = informers_.status();
+      for (const kube::InformerStatus& kind : kinds) {
+        objects += kind.objects;
+        complete += kind.synced ? 1 : 0;
+      }
+      if (kinds.empty())
+        bar_.show("asking the API server");
+      else
+        bar_.show(fmt::format("reading {} objects: of kinds", objects), complete, kinds.size());
+    }
+  }
+
+  void show_pass(std::string_view what, std::size_t chosen) {
+    passing_ = true;
+    if (clock_.mono() - began_ < kShort) return;
+    if (chosen > 0)
+      bar_.show(fmt::format("{}: pods that would go", what), chosen);
+    else
+      bar_.show(what);
+  }
+
   /// What the role says that it waits for.
   std::string awaited() const {
     constexpr std::string_view kSaid = "[-]informer-sync failed: ";
@@ -202,6 +245,7 @@ class Command {
   }
 
   int fail(const Error& error, int code) {
+    bar_.clear();
     streams_.err << "koord: deschedule: " << runtime::cleaned(std::string(error.message())) << std::endl;
     return code_ = code;
   }
@@ -211,7 +255,10 @@ class Command {
   Streams streams_;
   asio::io_context loop_{1};
   SystemClock clock_{loop_.get_executor()};
-  Warnings warnings_;
+  const MonoTime began_ = clock_.mono();
+  ProgressBar bar_;
+  bool passing_ = false;
+  Warnings warnings_{streams_.err, bar_};
   Logger log_{warnings_, clock_};
   WorkerPool workers_{1};
   FeatureGates gates_;
@@ -219,6 +266,7 @@ class Command {
   kube::InformerSet informers_{loop_.get_executor(), clock_, log_};
   HealthChecks health_;
   Routes routes_;
+  kube::ClientConfig way_;
   std::unique_ptr<ReadOnlyClients> clients_;
   DeschedulerConfiguration config_;
   Event told_;

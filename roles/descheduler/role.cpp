@@ -79,7 +79,8 @@ class Descheduler final : public runtime::LeadingRole {
                  .nodes = selector_of(config_.node_selector),
                  .limits = {.per_node = limit_of(config_.max_no_of_pods_to_evict_per_node),
                             .per_namespace = limit_of(config_.max_no_of_pods_to_evict_per_namespace),
-                            .total = limit_of(config_.max_no_of_pods_to_evict_total)}}) {
+                            .total = limit_of(config_.max_no_of_pods_to_evict_total)},
+                 .progress = [this](std::string_view what, std::size_t chosen) { tell(what, chosen); }}) {
     if (scheduler_) {
       scheduler_->follow(context.informers, client);
       cluster_.follow_also(scheduler_->followed());
@@ -113,7 +114,10 @@ class Descheduler final : public runtime::LeadingRole {
   }
 
   /// Before run(): one pass is made, and its report handed over.
-  void rehearse(std::function<void(const PassReport&)> told) { rehearsed_ = std::move(told); }
+  void rehearse(std::function<void(const PassReport&)> told, PassProgress progress) {
+    rehearsed_ = std::move(told);
+    progress_ = std::move(progress);
+  }
 
  private:
   PluginContext plugin_context(const std::string& profile) {
@@ -141,6 +145,10 @@ class Descheduler final : public runtime::LeadingRole {
     return std::make_unique<BasicNodeFit>(snapshot);
   }
 
+  void tell(std::string_view what, std::size_t chosen) const {
+    if (progress_) progress_(what, chosen);
+  }
+
   /// Says what this account may not list, where that is something else than before.
   void tell_refused();
 
@@ -162,6 +170,7 @@ class Descheduler final : public runtime::LeadingRole {
   std::map<std::string, std::unique_ptr<kube::EventRecorder>, std::less<>> recorders_;
   std::map<std::string, std::shared_ptr<void>, std::less<>> shared_;
   std::function<void(const PassReport&)> rehearsed_;
+  PassProgress progress_;
   std::vector<std::string> refused_;
   Passes passes_;  // its plugins use all of the above
 };
@@ -194,7 +203,10 @@ Task<Result<>> Descheduler::lead() {
     KOORD_CO_CHECK(co_await sleep(context().clock, kAgain));
   }
   tell_refused();
-  if (scheduler_) co_await scheduler_->catch_up_in_parts();
+  if (scheduler_) {
+    tell("telling a scheduler's engine of them", 0);
+    co_await scheduler_->catch_up_in_parts();
+  }
   for (const std::unique_ptr<Profile>& profile : passes_.profiles()) {
     for (Evictor* evictor : profile->evictors()) evictor->start(tasks());
     for (Plugin* plugin : profile->plugins()) plugin->start(tasks());
@@ -320,12 +332,13 @@ Result<std::unique_ptr<runtime::Role>> make_role(runtime::RoleContext& context, 
 
 Result<std::unique_ptr<runtime::Role>> make_rehearsal(runtime::RoleContext& context,
                                                       DeschedulerConfiguration config,
-                                                      std::function<void(const PassReport&)> told) {
+                                                      std::function<void(const PassReport&)> told,
+                                                      PassProgress progress) {
   config.dry_run = true;
   config.leader_election.leader_elect = false;
   KOORD_TRY(scheduler, scheduler_to_ask(context.flags, context.clock));
   KOORD_TRY(made, make_descheduler(context, std::move(config), std::move(scheduler)));
-  made->rehearse(std::move(told));
+  made->rehearse(std::move(told), std::move(progress));
   if (auto profiles = made->make_profiles(plugin_table()); !profiles)
     return std::move(profiles).error().context("initializing profiles");
   return std::unique_ptr<runtime::Role>(std::move(made));

@@ -2,6 +2,7 @@
 import contextlib
 import json
 import os
+import pty
 import socket
 import subprocess
 import tempfile
@@ -22,6 +23,22 @@ def wait_for(what, condition, seconds=60):
             return answer
         assert time.monotonic() < end, f"not within {seconds} s: {what}"
         time.sleep(0.1)
+
+
+def on_terminal(*command):
+    """What a command writes to stderr where that is a terminal; it may fail."""
+    ours, theirs = pty.openpty()
+    try:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs) as child:
+            os.close(theirs)
+            told = b""
+            with contextlib.suppress(OSError):  # EIO: nobody has it open any more
+                while piece := os.read(ours, 4096):
+                    told += piece
+            child.wait(60)
+    finally:
+        os.close(ours)
+    return told.decode()
 
 
 given_ports = set()

@@ -110,6 +110,7 @@ void Passes::ProfilePass::note(const api::Pod& pod, std::string reason, std::str
   PassReport& report = passes_.reports_.passes.front();
   passes_.chosen_.with({result, plugin_, profile_.name()}).inc();
   ++(refused.empty() ? report.gone : report.stay);
+  passes_.tell_progress(fmt::format("asking {}", plugin_));
   std::vector<ReportedPod>& list = refused.empty() ? report.evicted : report.refused;
   if (list.size() >= PassReport::kListed) return;
   list.push_back({.namespace_ = pod.metadata.namespace_.str(),
@@ -183,6 +184,10 @@ std::optional<nanoseconds> Passes::age() const {
   return parts_.clock.mono() - *last_;
 }
 
+void Passes::tell_progress(std::string_view what) const {
+  if (parts_.progress) parts_.progress(what, static_cast<std::size_t>(reports_.passes.front().gone));
+}
+
 PassReport& Passes::begin_report() {
   std::vector<PassReport>& kept = reports_.passes;
   if (kept.size() >= PassReports::kKept) kept.pop_back();
@@ -212,6 +217,7 @@ void Passes::end_report() {
 /// Where those would go who go, and what the cluster would look like.
 void Passes::look_ahead(PassReport& report) {
   const std::vector<PodPtr>& pods = running_->rehearsed;
+  tell_progress("looking where they would go");
   std::vector<const NodeView*> to(pods.size());
   if (running_->fit) to = running_->fit->destinations(pods, running_->snapshot);
   std::vector<Move> moves;
@@ -261,6 +267,7 @@ Task<> Passes::ask_all(std::string_view point, const Asked& (Profile::*asked)() 
     for (const Profile::Asked& each : ((*profile).*asked)()) {
       if (!parts_.may_write()) break;
       pass.asks(each.name);
+      tell_progress(fmt::format("asking {}", each.name));
       const Result<> done = co_await (each.plugin->*ask)(pass);
       if (done) continue;
       parts_.log.error("a plugin has failed", kv("profile", profile->name()), kv("plugin", each.name),

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "evictions/pass_limits.hpp"
 #include "framework/plugin.hpp"
@@ -13,6 +14,9 @@
 #include "passes/report.hpp"
 
 namespace koord::descheduler {
+
+/// Told of what a pass is about now ("asking LowNodeLoad"), and how many pods it has chosen.
+using PassProgress = std::function<void(std::string_view what, std::size_t chosen)>;
 
 /// Belongs to the role's strand.
 class Passes {
@@ -29,6 +33,7 @@ class Passes {
     bool dry_run = false;
     std::optional<api::Selector> nodes = std::nullopt;  // the configuration's; nothing: all
     PassLimits::Limits limits = {};                     // of a pass, for all profiles together
+    PassProgress progress = {};                         // may be null
   };
   explicit Passes(Parts parts);
   ~Passes();
@@ -66,6 +71,7 @@ class Passes {
 
   Task<> ask_all(std::string_view point, const Asked& (Profile::*asked)() const,
                  Task<Result<>> (Plugin::*ask)(Pass&));
+  void tell_progress(std::string_view what) const;
   PassReport& begin_report();
   void look_ahead(PassReport& report);
   void end_report();

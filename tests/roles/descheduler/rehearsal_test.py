@@ -15,7 +15,7 @@ sys.path[:0] = [HERE, os.path.join(TREE, "tests", "support")]
 
 import migration_test  # noqa: E402
 from migration_test import BALANCE, JOBS, RESERVATIONS  # noqa: E402
-from sandbox import KOORD, free_port  # noqa: E402
+from sandbox import KOORD, free_port, on_terminal  # noqa: E402
 
 CONFIGMAPS = "/api/v1/namespaces/koordinator-system/configmaps"
 
@@ -104,6 +104,13 @@ class Rehearsals(migration_test.World):
         told = self.deschedule("--dry-run", self.file(BALANCE.replace("balance: {{enabled: [{{name: LowNodeLoad}}]}}", "balance: {{}}")))
         self.assertEqual(told.returncode, 0)
         self.assertIn("no plugin of the configuration chooses pods", told.stderr)
+
+    def test_a_bar_on_a_terminal_says_how_far_it_is(self):
+        slow = (KOORD, "deschedule", "--dry-run", self.file(BALANCE), "--timeout=2s", f"--kubeconfig={self.other(self.miser(), 'http')}")
+        told = on_terminal(*slow)
+        self.assertRegex(told, r"\r\x1b\[Kreading 0 objects: of kinds \[#*-+\] +\d+%  \d+ of \d+")
+        self.assertIn("\r\x1b[Kkoord: deschedule: ", told)  # nothing of the bar stays before the words
+        self.assertNotIn("\x1b", on_terminal(*slow, "--quiet"))
 
     def other(self, port, scheme="https"):
         """The kubeconfig of another server."""

@@ -70,14 +70,17 @@ struct World {
 
   Passes& passes() {
     if (made) return *made;
-    made.emplace(Passes::Parts{.clock = loop.clock,
-                               .log = log,
-                               .metrics = registry,
-                               .may_write = [this] { return leads; },
-                               .node_fit = [](const Snapshot&) { return std::unique_ptr<NodeFit>(); },
-                               .dry_run = config.dry_run,
-                               .nodes = nodes,
-                               .limits = limits});
+    made.emplace(Passes::Parts{
+        .clock = loop.clock,
+        .log = log,
+        .metrics = registry,
+        .may_write = [this] { return leads; },
+        .node_fit = [](const Snapshot&) { return std::unique_ptr<NodeFit>(); },
+        .dry_run = config.dry_run,
+        .nodes = nodes,
+        .limits = limits,
+        .progress = [this](std::string_view what,
+                           std::size_t chosen) { progress.push_back(fmt::format("{}, {}", what, chosen)); }});
     if (auto done = complete(config, scripted_table()); !done) FAIL(done.error().message());
     auto profiles = make_profiles(config, scripted_table(), [this](const ProfileConfig&) {
       return PluginContext{.profile = {},
@@ -100,6 +103,7 @@ struct World {
   }
   std::vector<std::string> refusals(const PassReport& report) {
     std::vector<std::string> all;
+    all.reserve(report.refused.size());
     for (const ReportedPod& pod : report.refused) all.push_back(fmt::format("{}: {}", pod.name, pod.refused));
     return all;
   }
@@ -115,6 +119,7 @@ struct World {
   std::optional<api::Selector> nodes;
   PassLimits::Limits limits;
   bool leads = true;
+  std::vector<std::string> progress;
   std::optional<Passes> made;
 };
 
@@ -225,6 +230,18 @@ TEST_CASE("a dry run counts and reports, within the limits, and asks no evictor 
   CHECK(w.captured.contains("evicted pod in dry run mode"));
   CHECK(report.changed.size() == 1);
   CHECK(report.changed[0].pods_after == report.changed[0].pods - 2);
+}
+
+TEST_CASE("a pass tells how far it is: whom it asks, and how many have been chosen") {
+  World w;
+  w.config.dry_run = true;
+  w.config.profiles.resize(1);
+  w.limits.total = 2;
+  w.script.wants["first/Chooser/deschedule"] = {"a1", "a2", "a3"};
+  w.run();
+  CHECK(w.progress == Names{"asking Chooser, 0", "asking Chooser, 1", "asking Chooser, 2",
+                            "asking Chooser, 2", "asking Chooser, 2", "asking Balancer, 2",
+                            "looking where they would go, 2"});
 }
 
 TEST_CASE("who would refuse an eviction is heard in a dry run, too") {
