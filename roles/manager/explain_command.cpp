@@ -124,7 +124,7 @@ class Command {
 
   Task<Result<NodeStory>> read() {
     auto found = co_await client_->get<api::Node>({"", name_});
-    if (!found && found.error().code() == Code::not_found)
+    if (!found && is_missing_object(found.error()))
       co_return Error(Code::not_found,
                       fmt::format("{}: koord nodes lists those that there are", found.error().message()));
     if (!found) co_return std::move(found).error();

@@ -10,10 +10,13 @@
 
 #include "app.hpp"
 #include "called_as.hpp"
+#include "koord/api/values/time.hpp"
 #include "koord/async/system_clock.hpp"
 #include "koord/async/task_group.hpp"
 #include "koord/async/timer.hpp"
+#include "koord/runtime/command_cluster.hpp"
 #include "koord/runtime/command_flags.hpp"
+#include "koord/runtime/command_output.hpp"
 #include "koord/runtime/flags.hpp"
 #include "migrate/cluster_reader.hpp"
 #include "migrate/judge.hpp"
@@ -31,6 +34,7 @@ constexpr std::array kOwnFlags = {
     Flag{"all", FlagType::boolean, "false", "Print each line of what is the same, too."},
     Flag{"timeout", FlagType::duration, "2m", "How long it reads the cluster before it gives up."},
     Flag{"output", FlagType::text, "text", "text or json.", 'o'},
+    Flag{"quiet", FlagType::boolean, "false", "No progress bar on stderr, which terminals have.", 'q'},
     Flag{"help", FlagType::boolean, "false", "Print this and exit.", 'h'},
 };
 constexpr auto kFlags = runtime::join_flags(kOwnFlags, runtime::kClusterFlags);
@@ -53,13 +57,25 @@ std::string role_of(std::string_view program, std::span<const std::string> line)
 class Check {
  public:
   Check(const runtime::FlagValues& flags, Roles roles, Streams streams)
-      : flags_(flags), roles_(roles), streams_(streams), clock_(loop_.get_executor()) {}
+      : flags_(flags),
+        roles_(roles),
+        streams_(streams),
+        clock_(loop_.get_executor()),
+        bar_(streams.err, runtime::ProgressBar::on_terminal() && !flags.get_bool("quiet")) {}
 
   int run() {
-    auto made =
-        migrate::ClusterReader::make(loop_.get_executor(), clock_,
-                                     {flags_.get("kubeconfig"), flags_.get("context"),
-                                      static_cast<std::size_t>(flags_.get_int("kubelets")), &role_of});
+    auto config = runtime::command_config(flags_, "migrate");
+    if (!config) return fail(config.error());
+    config_ = std::move(*config);
+    auto made = migrate::ClusterReader::make(
+        loop_.get_executor(), clock_,
+        {.config = config_,
+         .kubelets = static_cast<std::size_t>(flags_.get_int("kubelets")),
+         .role_of = &role_of,
+         .progress = [this](std::string_view what, std::size_t done, std::size_t all) {
+           doing_ = what;
+           bar_.show(what, done, all);
+         }});
     if (!made) return fail(made.error());
     reader_ = std::move(*made);
     TaskGroup tasks(loop_.get_executor());
@@ -70,17 +86,22 @@ class Check {
 
  private:
   int fail(const Error& error) {
-    streams_.err << fmt::format("koord: migrate: {}{}{}\n", reader_ ? reader_->server() : "",
-                                reader_ ? ": " : "", error.message());
+    bar_.clear();
+    streams_.err << "koord: migrate: " << runtime::cleaned(std::string(error.message())) << std::endl;
     return code_ = kUsage;
   }
 
   Task<> check() {
-    const auto facts = co_await with_timeout(clock_, flags_.get_duration("timeout"), reader_->read());
+    const nanoseconds patience = flags_.get_duration("timeout");
+    auto facts = co_await with_timeout(clock_, patience, reader_->read());
+    if (!facts && facts.error().code() == Code::timeout && clock_.mono() - began_ >= patience)
+      facts = Error(Code::timeout, fmt::format("not read within {} (--timeout): {}",
+                                               api::Duration(patience).to_string(), doing_));
     if (!facts) {
-      fail(facts.error());
+      fail(runtime::at_server(config_, facts.error()));
       co_return;
     }
+    bar_.clear();
     const migrate::Report report = migrate::judge(*facts, {roles_, process_flags()});
     streams_.out << (flags_.get("output") == "json" ? migrate::render_json(report)
                                                     : migrate::render(report, flags_.get_bool("all")))
@@ -93,6 +114,10 @@ class Check {
   Streams streams_;
   boost::asio::io_context loop_{1};
   SystemClock clock_;
+  const MonoTime began_ = clock_.mono();
+  std::string doing_ = "the API server says nothing";
+  runtime::ProgressBar bar_;
+  kube::ClientConfig config_;
   std::unique_ptr<migrate::ClusterReader> reader_;
   int code_ = kOk;
 };

@@ -178,7 +178,7 @@ Result<ClientConfig> parse_kubeconfig(std::string_view text, const std::string& 
                                       std::string_view context) {
   // What yaml-cpp takes silently: duplicate keys, a second document, aliases that unfold without end.
   const auto json = json::yaml_to_json(text);
-  if (!json) return Error(Code::parse, path + ":" + json.error().message());
+  if (!json) return Error(Code::parse, path + ":" + json.error().message() + " (a kubeconfig is YAML)");
   const YAML::Node document = YAML::Load(std::string(text));
   const Place root(path, "", document);
   if (!document.IsMap()) return root.error("is not a kubeconfig: expected a mapping", Code::parse);

@@ -13,9 +13,13 @@ class FlagValues;
 /// By --kubeconfig and --context (kClusterFlags); the user agent is koord-COMMAND/VERSION.
 Result<kube::ClientConfig> command_config(const FlagValues& flags, std::string_view command);
 
-/// The error of a request, with the server and where its address and the credentials came from, if it is of
-/// the way there or of who asked: "https://10.0.0.1:6443 (by /root/.kube/config): Unauthorized: ...". Others
-/// speak for themselves.
+/// An API server's own "not found", which names the object. That of a kind that it does not serve does not,
+/// nor that of another sort of server.
+bool is_missing_object(const Error& error);
+
+/// The error of a request, with the server, where its address and the credentials came from, and what to do,
+/// if it is of the way there, of who asked, of what is not there, or no answer of a Kubernetes API's:
+/// "https://10.0.0.1:6443 (by /root/.kube/config): Unauthorized: ...". Others speak for themselves.
 Error at_server(const kube::ClientConfig& config, const Error& error);
 
 }  // namespace koord::runtime

@@ -2,6 +2,7 @@
 #include "top/cluster_reader.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "koord/api/koordinator/classes.hpp"
 #include "koord/api/schema/kind.hpp"
@@ -60,8 +61,11 @@ template <class T>
 Task<Result<bool>> ClusterReader::if_allowed(kube::ListOptions options, figures::ClusterFigures& figures) {
   const Result<> listed = co_await each<T>(std::move(options), figures);
   if (listed) co_return true;
-  if (listed.error().code() == Code::not_found) co_return true;  // a kind that the cluster does not have
-  if (listed.error().code() != Code::forbidden) co_return listed.error();
+  if (listed.error().code() == Code::not_found) {
+    undefined_.push_back(std::string(api::kind_of(api::schema<T>()).plural));
+    co_return true;  // there are none
+  }
+  if (listed.error().code() != Code::forbidden || must_be_allowed_) co_return listed.error();
   figures.note(fmt::format("this user may not list {}: {}", api::kind_of(api::schema<T>()).plural,
                            listed.error().message()));
   co_return false;
@@ -69,6 +73,8 @@ Task<Result<bool>> ClusterReader::if_allowed(kube::ListOptions options, figures:
 
 Task<Result<figures::ClusterFigures>> ClusterReader::read_all(WhatToRead what, std::string ns) {
   figures::ClusterFigures figures;
+  undefined_.clear();
+  must_be_allowed_ = !what.nodes && !what.all_pods;
   if (what.nodes) {
     KOORD_CO_CHECK(co_await each<api::Node>({}, figures));
     KOORD_CO_CHECK(co_await if_allowed<api::NodeMetric>({}, figures));
@@ -100,6 +106,10 @@ Task<Result<figures::ClusterFigures>> ClusterReader::read_all(WhatToRead what, s
     best_effort.field_selector = fmt::format("spec.nodeName!=,{}", kAlive);
     KOORD_CO_CHECK(co_await each<api::Pod>(std::move(best_effort), figures));
   }
+  if (!undefined_.empty())
+    figures.note(fmt::format(
+        "the API server does not serve {}: koord crds | kubectl apply --server-side -f - has it do so",
+        fmt::join(undefined_, ", ")));
   co_return std::move(figures);
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "koord/api/figures/cluster_figures.hpp"
 #include "koord/async/task.hpp"
@@ -30,9 +31,10 @@ class ClusterReader {
   static Result<std::unique_ptr<ClusterReader>> make(asio::any_io_executor executor, Clock& clock,
                                                      kube::ClientConfig config, Progress progress);
 
-  /// Nodes and pods must be readable; kinds that the cluster does not have are empty, what else this user may
-  /// not list is named in the figures' notes. `ns` is that of the pods, quotas and groups; empty: all. Errors
-  /// name the server, and where it and the credentials came from.
+  /// Nodes and pods must be readable; kinds that the cluster does not have are empty, and named in the
+  /// figures' notes, as is what else this user may not list while there are nodes or pods to show. `ns` is
+  /// that of the pods, quotas and groups; empty: all. Errors name the server, and where it and the
+  /// credentials came from.
   Task<Result<figures::ClusterFigures>> read(WhatToRead what, std::string ns = {});
   const std::string& server() const { return config_.server; }
 
@@ -49,6 +51,8 @@ class ClusterReader {
   kube::Client client_;
   kube::ClientConfig config_;
   Progress progress_;
+  std::vector<std::string> undefined_;  // kinds that the server was found not to serve
+  bool must_be_allowed_ = false;        // the kind that is asked about: an answer without it would be none
 };
 
 }  // namespace koord::koordlet

@@ -58,6 +58,7 @@ void add_head(Lines& out, const ClusterView& view) {
 
 /// One line of CPU, one of memory; or why there is nothing.
 void add_lent(Lines& out, const ClusterView& view) {
+  if (view.nodes.empty()) return out.add("no node lends batch CPU: there is none", Colour::warning);
   if (view.lending == 0)
     return out.add(
         fmt::format("no node lends batch CPU: {} of {} report; {}", view.reporting, view.nodes.size(),

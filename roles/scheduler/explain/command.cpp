@@ -78,6 +78,11 @@ constexpr std::string_view kHelp =
     "  koord explain --filename=pod.yaml      a pod that there is not yet\n"
     "  koord explain node NAME                how its batch-cpu came about (koord explain node --help)\n\n";
 
+constexpr std::string_view kWhatItTakes =
+    "it takes one pod, reservation or node: koord explain pod NAMESPACE/NAME, koord explain reservation "
+    "NAME, "
+    "koord explain node NAME, or --filename=pod.yaml";
+
 /// What is asked about; no name: what --filename says.
 struct Subject {
   bool reservation = false;
@@ -190,8 +195,12 @@ class Command {
       const auto slash = name.find('/');
       kube::ObjectKey key{slash == std::string::npos ? namespace_ : name.substr(0, slash),
                           slash == std::string::npos ? name : name.substr(slash + 1)};
-      KOORD_CO_TRY(pod, co_await client_->get<api::Pod>(std::move(key)));
-      question.pod = std::make_shared<const api::Pod>(std::move(pod));
+      auto pod = co_await client_->get<api::Pod>(key);
+      if (!pod && is_missing_object(pod.error()))
+        co_return Error(Code::not_found, fmt::format("{} in the namespace {} (--namespace names another)",
+                                                     pod.error().message(), key.ns));
+      if (!pod) co_return std::move(pod).error();
+      question.pod = std::make_shared<const api::Pod>(std::move(*pod));
     }
     if (asked_.transforms && question.pod)
       question.pod = scheduling::Transforms().pod(std::move(question.pod));
@@ -262,38 +271,36 @@ class Command {
 std::span<const Flag> flags() { return kFlags; }
 
 int run_explain(std::span<const std::string> arguments, Streams streams) {
-  std::vector<std::string> flags;
-  Subject subject;
   const auto usage = [&](std::string_view what) {
     streams.err << "koord: explain: " << what << "\n";
     return kUsage;
   };
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--help" || arguments[i] == "-h") {
-      streams.out << kHelp << runtime::flags_help(kFlags);
-      return kOk;
-    }
-    const bool pod = arguments[i] == "pod" || arguments[i] == "pods";
-    const bool reservation = arguments[i] == "reservation" || arguments[i] == "reservations";
-    if (!pod && !reservation) {
-      flags.push_back(arguments[i]);
-    } else if (i + 1 == arguments.size() || arguments[i + 1].starts_with('-') || !subject.name.empty()) {
-      return usage(pod ? "which pod? koord explain pod NAMESPACE/NAME"
-                       : "which reservation? koord explain reservation NAME");
-    } else {
-      subject = {reservation, arguments[++i]};
-    }
+  const WordsAndFlags split = split_words(arguments, kFlags);
+  for (const std::string& flag : split.flags) {
+    if (flag != "--help" && flag != "-h") continue;
+    streams.out << kHelp << runtime::flags_help(kFlags);
+    return kOk;
   }
-  const auto line = runtime::parse_flags(flags, {"", kFlags}, {});
+  const auto line = runtime::parse_flags(split.flags, {"", kFlags}, {});
   if (!line) return usage(line.error().message());
   const runtime::FlagValues& values = line->process;
-  if (subject.name.empty() == values.get("filename").empty())
-    return usage(
-        "it takes one pod or one reservation: koord explain pod NAMESPACE/NAME, koord explain reservation "
-        "NAME, or --filename=pod.yaml");
   if (const auto form = runtime::parse_output_form(values.get("output")); !form)
     return usage(form.error().message());
-  return Command(values, std::move(subject), streams).run();
+  const std::vector<std::string>& words = split.words;
+  if (!values.get("filename").empty()) {
+    if (!words.empty()) return usage("what the cluster has, or --filename: one of the two");
+    return Command(values, {}, streams).run();
+  }
+  if (words.empty()) return usage(kWhatItTakes);
+  const bool pod = words[0] == "pod" || words[0] == "pods";
+  if (!pod && words[0] != "reservation" && words[0] != "reservations")
+    return usage(fmt::format("\"{}\" is not explained: {}", words[0], kWhatItTakes));
+  if (words.size() == 1)
+    return usage(pod ? "which pod? koord explain pod NAMESPACE/NAME"
+                     : "which reservation? koord explain reservation NAME");
+  if (words.size() > 2)
+    return usage(fmt::format("one at a time, but got \"{}\" and \"{}\"", words[1], words[2]));
+  return Command(values, {!pod, words[1]}, streams).run();
 }
 
 }  // namespace koord::scheduler::explain

@@ -18,10 +18,7 @@
 #include "koord/api/types/slo_v1alpha1/node_metric.hpp"
 #include "koord/api/types/slo_v1alpha1/node_slo.hpp"
 #include "koord/api/types/topology_v1alpha1/node_resource_topology.hpp"
-#include "koord/base/system.hpp"
-#include "koord/base/version.hpp"
 #include "koord/json/value.hpp"
-#include "koord/kube/config.hpp"
 #include "migrate/judge.hpp"
 
 namespace koord::app::migrate {
@@ -48,38 +45,44 @@ std::string words(std::string_view text) { return std::string(text); }
 
 }  // namespace
 
-ClusterReader::ClusterReader(std::unique_ptr<kube::Transport> transport, Clock& clock, const Options& options)
-    : transport_(std::move(transport)),
-      client_(*transport_, clock, {}),
-      kubelets_(options.kubelets),
-      role_of_(options.role_of) {}
+ClusterReader::ClusterReader(std::unique_ptr<kube::Transport> transport, Clock& clock, Options options)
+    : transport_(std::move(transport)), client_(*transport_, clock, {}), options_(std::move(options)) {
+  facts_.server = options_.config.server;
+}
 
 Result<std::unique_ptr<ClusterReader>> ClusterReader::make(asio::any_io_executor executor, Clock& clock,
-                                                           const Options& options) {
-  KOORD_TRY(config, kube::find_config(options.kubeconfig, options.context, &environment));
-  config.user_agent = fmt::format("koord-migrate/{}", build_info().version);
-  KOORD_TRY(transport, kube::make_transport(std::move(executor), clock, config));
-  std::unique_ptr<ClusterReader> reader(new ClusterReader(std::move(transport), clock, options));
-  reader->facts_.server = config.server;
-  return reader;
+                                                           Options options) {
+  KOORD_TRY(transport, kube::make_transport(std::move(executor), clock, options.config));
+  return std::unique_ptr<ClusterReader>(new ClusterReader(std::move(transport), clock, std::move(options)));
 }
 
 /// Calls `visit` with each item of a list.
 template <class Visit>
 Task<Result<>> ClusterReader::each(std::string path, Visit visit) {
   std::string next;
+  std::size_t read = 0;
   for (int page = 0; page < kMostPages; ++page) {
     net::Request request;
     request.target = fmt::format("{}?limit={}{}{}", path, kPage, next.empty() ? "" : "&continue=", next);
     KOORD_CO_TRY(response, co_await client_.request(std::move(request)));
     KOORD_CO_TRY(list, json::parse(response.body));
     if (const json::Value* items = json::find(list, "items"))
-      for (const json::Value& item : items->elements()) visit(item);
+      for (const json::Value& item : items->elements()) {
+        visit(item);
+        ++read;
+      }
+    const auto left = json::int_at(list, "metadata", "remainingItemCount").value_or(0);
+    tell(path.substr(path.rfind('/') + 1), read, left);
     next = escaped(json::text_at(list, "metadata", "continue"));
     if (next.empty()) co_return Result<>();
   }
   co_return Error(Code::too_large,
                   fmt::format("more than {} objects: the rest was not read", kPage * kMostPages));
+}
+
+void ClusterReader::tell(std::string_view plural, std::size_t read, std::int64_t left) const {
+  options_.progress(fmt::format("listing {}", plural), read,
+                    left > 0 ? read + static_cast<std::size_t>(left) : 0);
 }
 
 void ClusterReader::note(const Result<>& done, std::string_view what) {
@@ -108,7 +111,7 @@ Task<> ClusterReader::read_workloads() {
   for (const Row row : {Row{"Deployment", "deployments"}, Row{"DaemonSet", "daemonsets"}}) {
     const auto done =
         co_await each(fmt::format("/apis/apps/v1/{}", row.plural), [&](const json::Value& item) {
-          for (Program& program : programs_of(item, row.kind, role_of_))
+          for (Program& program : programs_of(item, row.kind, options_.role_of))
             if (facts_.programs.size() < kMostPrograms)
               facts_.programs.push_back(std::move(program));
             else
@@ -170,6 +173,8 @@ Task<Result<>> ClusterReader::count(Kind& kind) {
   for (int page = 0; page < kMostPages; ++page) {
     KOORD_CO_TRY(list, co_await client_.list<T>(options));
     kind.objects += static_cast<std::int64_t>(list.items.size() + list.bad.size());
+    tell(api::kind_of(api::schema<T>()).plural, static_cast<std::size_t>(kind.objects),
+         list.meta.remaining_item_count.value_or(0));
     for (std::string& bad : list.bad)
       if (kind.bad.size() < kMostBad) kind.bad.push_back(std::move(bad));
     options.continue_token = list.meta.continue_;
@@ -273,9 +278,11 @@ Task<> ClusterReader::read_nodes() {
   if (beyond > 0)
     facts_.unreadable.push_back(
         fmt::format("nodes: more than {} sorts: {} nodes were not looked at", kMostGroups, beyond));
-  std::size_t asked = 0;
-  for (NodeGroup& group : facts_.nodes)
-    if (asked++ < kubelets_) co_await ask_kubelet(group);
+  const std::size_t most = std::min(options_.kubelets, facts_.nodes.size());
+  for (std::size_t i = 0; i < most; ++i) {
+    options_.progress("asking kubelets", i, most);
+    co_await ask_kubelet(facts_.nodes[i]);
+  }
 }
 
 Task<> ClusterReader::ask_kubelet(NodeGroup& group) {

@@ -1,13 +1,19 @@
-// What commands print for people: forms, colours, wrapped sentences, the bar, words among flags, errors with
-// their server.
+// What commands share: forms, colours, wrapped sentences, the bar, words among flags, errors with their
+// server, the loop that a signal ends.
 #include "koord/runtime/command_output.hpp"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <map>
 #include <sstream>
 
+#include "koord/async/system_clock.hpp"
+#include "koord/async/timer.hpp"
 #include "koord/runtime/command_cluster.hpp"
 #include "koord/runtime/command_flags.hpp"
+#include "koord/runtime/command_loop.hpp"
 
 namespace koord::runtime {
 namespace {
@@ -118,21 +124,58 @@ TEST_CASE("words and flags in any order") {
   }
 }
 
-TEST_CASE("errors of the way name the server and the file, others speak for themselves") {
+TEST_CASE("errors of the way name the server, the file and what to do, others speak for themselves") {
   kube::ClientConfig config;
   config.server = "https://10.0.0.1:6443";
   config.source = "me.kubeconfig";
-  CHECK(at_server(config, Error(Code::unauthorized, "Unauthorized")).message() ==
-        "https://10.0.0.1:6443 (by me.kubeconfig): Unauthorized: the server does not take the "
-        "credentials of "
-        "me.kubeconfig");
-  CHECK(at_server(config, Error(Code::unavailable, "connect: Connection refused")).message() ==
-        "https://10.0.0.1:6443 (by me.kubeconfig): connect: Connection refused");
-  CHECK(at_server(config, Error(Code::not_found, "pods \"p\" not found")).message() ==
-        "pods \"p\" not found");
+  struct Row {
+    Code code;
+    std::string message, told;
+  };
+  for (const Row& row :
+       {Row{Code::unauthorized, "Unauthorized",
+            "Unauthorized: the server does not take the credentials of me.kubeconfig"},
+        {Code::unavailable, "connecting to 10.0.0.1:6443: Connection refused",
+         "connecting to 10.0.0.1:6443: Connection refused: does it run, and is that its address?"},
+        {Code::forbidden, "nodes is forbidden",
+         "nodes is forbidden: ask for that right, or as another user (--kubeconfig, --context)"},
+        {Code::not_found, "HTTP status 404: 404 page not found",
+         "HTTP status 404: 404 page not found: is that a Kubernetes API server, and are the kinds installed "
+         "(koord crds prints them)?"},
+        {Code::parse, "JSON: line 1: no JSON value",
+         "JSON: line 1: no JSON value: is that a Kubernetes API server, and are the kinds installed (koord "
+         "crds "
+         "prints them)?"},
+        {Code::server_error, "etcd is full", "etcd is full"},
+        {Code::not_found, "pods \"p\" not found", "pods \"p\" not found"}})
+    CHECK(at_server(config, Error(row.code, row.message)).message() ==
+          fmt::format("https://10.0.0.1:6443 (by me.kubeconfig): {}", row.told));
+  CHECK(at_server(config, Error(Code::invalid, "--nodes: not a number")).message() ==
+        "--nodes: not a number");
   config.source.clear();
   CHECK(at_server(config, Error(Code::unauthorized, "Unauthorized")).message() ==
         "https://10.0.0.1:6443: Unauthorized: the server does not take these credentials");
+}
+
+Task<> interrupted(Clock& clock, bool& ended) {
+  ::raise(SIGINT);
+  const Result<> slept = co_await sleep(clock, std::chrono::hours(1));
+  ended = !slept;
+}
+Task<> at_once(bool& ended) {
+  ended = true;
+  co_return;
+}
+
+TEST_CASE("a command runs until it has ended, or is asked to by a signal") {
+  for (const bool by_itself : {true, false}) {
+    boost::asio::io_context loop(1);
+    SystemClock clock(loop.get_executor());
+    bool ended = false;
+    const bool done = run_until_stopped(loop, clock, by_itself ? at_once(ended) : interrupted(clock, ended));
+    CHECK(done == by_itself);
+    CHECK(ended);
+  }
 }
 
 }  // namespace
