@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,11 +17,14 @@
 #include <utility>
 
 #include "collectors.hpp"
+#include "collectors/gpu/attribution.hpp"
 #include "framework/devices/rdma_cards.hpp"
 #include "framework/devices/xpu_files.hpp"
 #include "framework/sampler/sampler.hpp"
+#include "koord/async/system_clock.hpp"
 #include "koord/base/file.hpp"
 #include "koord/base/manual_clock.hpp"
+#include "koord/host/nvml.hpp"
 #include "koord/host/perf.hpp"
 #include "koordlet_bench.hpp"
 #include "support/pci_tree.hpp"
@@ -31,7 +35,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr int kCaches = 4, kCards = 8, kFunctions = 16, kLooks = 50;
+constexpr int kCaches = 4, kCards = 8, kFunctions = 16, kProcesses = 32, kLooks = 50;
 constexpr int kWarm = 200, kTicks = 300;
 
 /// Each group is the same real one: what it costs to open, read and close two events a CPU is the kernel's,
@@ -189,6 +193,52 @@ void look_at_devices() {
       cards, kFunctions, rdma, accelerators, xpu);
 }
 
+/// What the collector of GPUs does each time: asks the driver by its helper, here the tests' driver, and
+/// finds out whose each process is.
+void look_at_gpus(const Inventory& now) {
+  namespace fs = std::filesystem;
+  const fs::path driver = fs::read_symlink("/proc/self/exe").parent_path() / "../unit/host/fake_nvml.so";
+  testing::Tree tree;
+  std::error_code lacks;
+  if (!fs::copy_file(driver, tree / "nvml.so", lacks)) {
+    fmt::print("(no driver of the tests here: GPUs are not looked at)\n");
+    return;
+  }
+  std::string says;
+  for (int card = 0; card < kCards; ++card)
+    says +=
+        fmt::format("{} GPU-{} 0000:{:02x}:00.0 85899345920 0 NVIDIA A100-SXM4-80GB\n", card, card, card + 1);
+  for (int process = 0; process < kCards * kProcesses; ++process)
+    says += fmt::format("process {} {} 3 1073741824 0\n", process % kCards, 100 + process);
+  tree.write("nvml.so.say", says);
+  boost::asio::io_context loop;
+  SystemClock clock(loop.get_executor());
+  host::NvmlProcess helper(clock, {.root = {}, .limit = seconds(30), .library = tree / "nvml.so"});
+  const auto cgroups = [&now](pid_t pid) {
+    const auto& pod = *now.pods[static_cast<std::size_t>(pid) % now.pods.size()];
+    return fmt::format("0::/{}\n", pod.containers[0].group);
+  };
+  std::size_t users = 0;
+  std::uint64_t helper_us = 0;
+  double own_us = 0;
+  for (int look = -1; look < kLooks; ++look) {  // the first one starts the helper
+    const double began = cpu_us();
+    const auto answer = helper.ask();
+    if (!answer) {
+      fmt::print("(GPUs are not looked at: {})\n", answer.error().message());
+      return;
+    }
+    users = attribute(*answer, now, cgroups).containers.size();
+    if (look >= 0) own_us += (cpu_us() - began) / kLooks;
+    helper_us = look < 0 ? answer->cpu_us : helper_us;
+    if (look == kLooks - 1) helper_us = (answer->cpu_us - helper_us) / kLooks;
+  }
+  fmt::print(
+      "| {} GPUs with {} processes of {} containers, by the tests' driver | {:.0f} |\n"
+      "| the same, in the driver's helper | {} |\n",
+      kCards, kCards * kProcesses, users, own_us, helper_us);
+}
+
 }  // namespace
 
 void with_hardware(int count) {
@@ -230,6 +280,7 @@ void with_hardware(int count) {
   row("CPI", false, true, false);
   row("all", true, true, true);
   look_at_devices();
+  look_at_gpus(*now);
 }
 
 }  // namespace koord::koordlet::bench
