@@ -34,18 +34,6 @@ TEXT
   done
 }
 
-# unpack_arm64_machine APT FOLDER: what a machine of it is emulated with, by the apt of unpack_arm64: a kernel, a busybox; and the
-# emulator, which is a program of this machine.
-unpack_arm64_machine() {
-  local apt=$1 kernel
-  kernel=$(APT_CONFIG=$apt/conf apt-cache depends linux-image-cloud-arm64 | sed -nE 's/^ *Depends: (linux-image-[^ ]*-cloud-arm64)$/\1/p' | head -1)
-  [[ -n $kernel ]] || { say "arm64-sysroot: no package linux-image-cloud-arm64"; return 1; }
-  mkdir -p "$apt/machine" || return 1
-  (cd "$apt/machine" && APT_CONFIG=$apt/conf apt-get download -q "$kernel" busybox-static &&
-    for package in ./*.deb; do dpkg -x "$package" . || exit 1; done && put_kernel "$2/vmlinuz" && put bin/busybox "$2/busybox") || return 1
-  with_unpacked arm64-sysroot qemu-system-arm put usr/bin/qemu-system-aarch64 "$2/qemu-system-aarch64"
-}
-
 # What meson is told of the other machine. The program names no folder of this one.
 write_arm64_cross_file() {
   cat >"$1/cross.ini" <<TEXT
@@ -81,12 +69,12 @@ TEXT
 verb_arm64_sysroot() {
   local folder status=0
   folder=$(arm64_folder)
-  if [[ -d $folder/sysroot && -x $folder/qemu-aarch64-static && -x $folder/machine/qemu-system-aarch64 ]]; then say "arm64-sysroot: it is there, $folder"; return; fi
+  if [[ -d $folder/sysroot && -x $folder/qemu-aarch64-static ]]; then say "arm64-sysroot: it is there, $folder"; return; fi
   command -v apt-get >/dev/null || { say "arm64-sysroot: needs apt-get, or KOORD_ARM64"; return 1; }
   with_unpacked arm64-sysroot qemu-user-static put usr/bin/qemu-aarch64-static "$folder/qemu-aarch64-static" || return 1
   say "arm64-sysroot: downloading ${#ARM64_PACKAGES[@]} packages, and what they need"
   rm -rf "$folder"/new "$folder"/new.apt
-  unpack_arm64 "$folder/new" >&2 && unpack_arm64_machine "$folder/new.apt" "$folder/machine" >&2 || status=1
+  unpack_arm64 "$folder/new" >&2 || status=1
   rm -rf "$folder/new.apt"
   ((status == 0)) || { rm -rf "$folder/new"; say "arm64-sysroot: failed"; return 1; }
   rm -rf "$folder/sysroot" && mv "$folder/new" "$folder/sysroot"

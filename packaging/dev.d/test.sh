@@ -217,13 +217,12 @@ tier_node() { tier_patient; tier_quiet; }
 # What knows the machine best, base to host, built for another one and run by an emulator of programs.
 ARM64_TESTS=(base async json net api cel kube kube_client host host_nvml nvml_program)
 tier_arm64() {
-  say "== arm64: unit tests of base to host under qemu's user mode, and the agent on an emulated kernel"
+  say "== arm64: unit tests of base to host under qemu's user mode"
   run_check arm64-sysroot arm64-sysroot
   if [[ ! -d $(arm64_folder)/sysroot ]]; then return; fi
   configure_arm64
   run_meson_tests arm64 build-arm64 --timeout-multiplier 10 --suite unit "${ARM64_TESTS[@]}"
   run_meson_tests arm64-roles build-arm64 --suite arm64
-  run_meson_tests arm64-kernel build-arm64 --suite arm64-kernel --num-processes 1
   run_check arm64-packages package --arch arm64 --out build-arm64/packages
 }
 

@@ -3,7 +3,6 @@
 QEMU in software emulation boots a Debian kernel with an initramfs that is written here: a static busybox, the files
 that a test names, and an init that runs the test's shell script. What the script prints comes back over the serial
 line; its exit status is the last line. No network, no privilege, and a disk only where a test asks for one.
-KOORD_VM_ARCH=arm64: of that architecture, with what `packaging/dev arm64-sysroot` unpacked.
 
 usage by hand: vm.py SCRIPT [NAME=FILE...]     runs SCRIPT with each FILE at /NAME
 """
@@ -17,14 +16,13 @@ import sys
 import tempfile
 import threading
 import time
-import typing
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import busybox  # noqa: E402
 
 CACHE = os.environ.get("KOORD_CACHE") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "koord")
-ARM64 = os.environ.get("KOORD_VM_ARCH") == "arm64"
+KERNEL = os.environ.get("KOORD_VM_KERNEL") or os.path.join(CACHE, "vm", "vmlinuz")
 MEMORY_MIB = 1024
 ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|c)")  # the firmware clears the screen
 VERDICT = re.compile(r"^vm: verdict (\d+)\s*$")
@@ -38,7 +36,7 @@ LOCKUP = re.compile(r"watchdog: BUG: soft lockup - CPU#\d+ stuck for (\d+)s!")
 ALIVE = "vm: alive"
 SILENCE = 30  # seconds
 # Until it begins to tell: other kernels than Debian's for clouds have drivers of real hardware in them, which look for it.
-SILENCE_AT_BOOT = 120 if "KOORD_VM_KERNEL" in os.environ or ARM64 else SILENCE
+SILENCE_AT_BOOT = 120 if "KOORD_VM_KERNEL" in os.environ else SILENCE
 STUCK = 50  # seconds; the kernel says it first after 26, which a busy host alone can bring about
 ATTEMPTS = 4
 
@@ -61,37 +59,14 @@ poweroff -f
 """.replace("ALIVE", ALIVE)
 
 
-class Hardware(typing.NamedTuple):
-    """What differs between architectures."""
-    emulator: str
-    options: list  # which machine it is, and of which processors
-    kernel: str
-    console: str
-    busybox: str
-    deps: str  # the verbs of packaging/dev that bring programs and the kernel
-    kernel_verb: str
-
-
-def hardware():
-    if not ARM64:
-        return Hardware("qemu-system-x86_64", ["-cpu", "Nehalem", "-smp", "8,sockets=2,cores=2,threads=2"],
-                        os.environ.get("KOORD_VM_KERNEL") or os.path.join(CACHE, "vm", "vmlinuz"), "ttyS0", busybox.path(), "deps", "vm-kernel")
-    folder = os.environ.get("KOORD_ARM64") or os.path.join(CACHE, "arm64")
-    return Hardware(os.path.join(folder, "machine", "qemu-system-aarch64"),
-                    ["-machine", "virt,gic-version=3", "-cpu", "neoverse-n1", "-smp", "8,sockets=2,cores=2,threads=2"],
-                    os.path.join(folder, "machine", "vmlinuz"), "ttyAMA0", os.path.join(folder, "machine", "busybox"), "arm64-sysroot",
-                    "arm64-sysroot")
-
-
 def missing():
     """The first need of the virtual machine that this machine lacks, or None."""
-    machine = hardware()
-    if shutil.which(machine.emulator) is None:
-        return f"{machine.emulator} is missing: run packaging/dev {machine.deps}"
-    if busybox.missing(machine.busybox):
-        return busybox.missing(machine.busybox)
-    if not os.path.isfile(machine.kernel):
-        return f"no kernel for the virtual machine at {machine.kernel}: run packaging/dev {machine.kernel_verb}"
+    if shutil.which("qemu-system-x86_64") is None:
+        return "qemu-system-x86_64 is missing: run packaging/dev deps"
+    if busybox.missing():
+        return busybox.missing()
+    if not os.path.isfile(KERNEL):
+        return f"no kernel for the virtual machine at {KERNEL}: run packaging/dev vm-kernel"
     return None
 
 
@@ -211,22 +186,20 @@ def run_once(script, files, seconds, echo, disk):
         with open(name, "rb") as file:
             return file.read()
 
-    hard = hardware()
-    # Nobody looks what the processors' clock is where the machine says it itself.
-    clock = "" if ARM64 else f" tsc_early_khz={tsc_khz()}"
-    packed = {"init": INIT.encode(), "test.sh": script.encode(), "bin/busybox": content(hard.busybox)}
+    packed = {"init": INIT.encode(), "test.sh": script.encode(), "bin/busybox": busybox.content()}
     packed.update({name.lstrip("/"): content(path) for name, path in files.items()})
     half = MEMORY_MIB // 2
     with tempfile.TemporaryDirectory(prefix="koord-vm.") as folder:
         archive = os.path.join(folder, "initramfs")
         initramfs(archive, packed)
         machine = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", hard.emulator, "-accel", "tcg,thread=multi", *hard.options, "-m", str(MEMORY_MIB),
+            ["setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "Nehalem", "-m", str(MEMORY_MIB),
+             "-smp", "8,sockets=2,cores=2,threads=2",
              "-object", f"memory-backend-ram,id=m0,size={half}M", "-numa", "node,nodeid=0,cpus=0-3,memdev=m0",
              "-object", f"memory-backend-ram,id=m1,size={half}M", "-numa", "node,nodeid=1,cpus=4-7,memdev=m1",
              *(disk.options(folder) if disk else []),
              "-nodefaults", "-no-user-config", "-nographic", "-no-reboot", "-serial", "stdio",
-             "-kernel", hard.kernel, "-initrd", archive, "-append", f"console={hard.console} quiet loglevel=1 panic=-1 psi=1{clock}"],
+             "-kernel", KERNEL, "-initrd", archive, "-append", f"console=ttyS0 quiet loglevel=1 panic=-1 psi=1 tsc_early_khz={tsc_khz()}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         watchdog = Watchdog(machine, seconds)
         status, lines = None, []
