@@ -43,7 +43,7 @@ class Gang:
         self.group = "other" if self.kind == "misnamed" else "pg"
         count = self.min - 1 if self.kind in ("few", "gone") else self.min
         count += rng.randint(1, 3) if self.kind in ("over", "basic") else 0
-        replicas = ["0", "1"] if self.kind == "replicas" else [""]
+        self.replicas = replicas = ["0", "1"] if self.kind == "replicas" else [""]
         # (name, replica, fits)
         self.pods = [(f"{self.name}-{replica or 'x'}-{member}", replica, True) for replica in replicas for member in range(count)]
         if self.kind == "too-large":
@@ -104,7 +104,7 @@ class PodGroups:
     @classmethod
     def objects(cls, gang, policy):
         return [{"kind": "PodGroup", "metadata": {"name": cls.name(gang, "pg", replica)}, "spec": {"schedulingPolicy": policy}}
-                for replica in sorted({replica for _, replica, _ in gang.pods})]
+                for replica in gang.replicas]
 
     @classmethod
     def member(cls, gang, replica=""):
@@ -129,10 +129,13 @@ class Cluster:
             for item in FORM.objects(gang, policy):
                 self.connection.request("POST", self.path(scheduler), {"apiVersion": FORM.version, **item})
 
-    def delete_group(self, gang):
+    def delete_groups(self):
+        """At once: a PodGroup would wait for a controller to say that none of its pods is left."""
         for scheduler in NAMESPACES:
-            for item in FORM.objects(gang, {}):
-                self.connection.request("DELETE", f"{self.path(scheduler)}/{item['metadata']['name']}")
+            for item in self.connection.request("GET", self.path(scheduler))["items"]:
+                path = f"{self.path(scheduler)}/{item['metadata']['name']}"
+                self.connection.request("PATCH", path, {"metadata": {"finalizers": None}}, "application/merge-patch+json")
+                self.connection.request("DELETE", path)
 
     def create_pods(self, gang, pods):
         for scheduler, namespace in NAMESPACES.items():
@@ -158,8 +161,7 @@ class CompareGangs(unittest.TestCase):
     def setUp(self):
         schedulers.KUBECONFIG = self.kubeconfig
         schedulers.clean(self.api, NAMESPACES.values())
-        for scheduler in NAMESPACES:
-            self.cluster.connection.request("DELETE", self.cluster.path(scheduler))
+        self.cluster.delete_groups()
         for number in range(8):
             kube_api.create(self.cluster.connection, schedulers.node(f"n{number}", "16", "64Gi"))
 
@@ -216,7 +218,7 @@ class CompareGangs(unittest.TestCase):
             self.addCleanup(self.cluster.connection.request, "DELETE", f"/apis/scheduling.k8s.io/v1/priorityclasses/{name}")
         self.start(GATES)
         gang = Gang("w", random.Random(1))
-        gang.min, gang.basic, gang.group, gang.pods = 3, False, "pg", [("high", "", True)]
+        gang.min, gang.basic, gang.group, gang.replicas = 3, False, "pg", [""]
         self.cluster.create_group(gang)
         left = {}
         for scheduler, namespace in NAMESPACES.items():
@@ -250,11 +252,11 @@ class CompareGangs(unittest.TestCase):
         self.start(GATES)
         gang = Gang("w", random.Random(1))
         gang.kind, gang.name, gang.min, gang.basic, gang.group, gang.made = "few", "w", 3, False, "pg", True
-        gang.pods = [("w-0", "", True)]
+        gang.replicas = [""]
         self.cluster.create_group(gang)
         self.cluster.create_pods(gang, [("w-0", "", True), ("w-1", "", True)])
         self.settle(set())
-        self.cluster.delete_group(gang)
+        self.cluster.delete_groups()
         self.cluster.create_pods(gang, [("w-2", "", True)])
         self.settle(set())
         self.cluster.create_group(gang)
