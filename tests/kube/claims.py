@@ -14,6 +14,12 @@ CONTROLLERS = ",".join(f"{name}-controller" for name in (
     "deployment", "replicaset", "resourceclaim", "garbage-collector"))
 
 
+def allocation(status):
+    """A claim's, less when it was made, which kube-scheduler says from 1.36 on (DRADeviceBindingConditions)."""
+    made = status.get("allocation")
+    return made and {name: value for name, value in made.items() if name != "allocationTimestamp"}
+
+
 def device_slice(node, count, generation=1, attributes=lambda index: {}):
     """All of a node's devices, in a pool of its own: gpu-0, gpu-1, ..."""
     devices = [{"name": f"gpu-{index}", "attributes": {"model": {"string": "a"}, **attributes(index)}}

@@ -172,7 +172,7 @@ class Run(schedulers.Run):
         for name in names:
             item = self.connection.request("GET", f"{CLAIMS}/{name}")
             status = item.get("status") or {}
-            found[name] = {"allocation": status.get("allocation"), "users": [each["name"] for each in status.get("reservedFor") or []],
+            found[name] = {"allocation": of.allocation(status), "users": [each["name"] for each in status.get("reservedFor") or []],
                            "finalizers": item["metadata"].get("finalizers")}
         return found
 

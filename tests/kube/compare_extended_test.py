@@ -186,7 +186,7 @@ class Run(schedulers.Run):
             owners = [{**owner, "uid": "the pod"} for owner in meta["ownerReferences"]]
             users = [{**user, "uid": "the pod" if user["uid"] == uid else user["uid"]} for user in said.get("reservedFor") or []]
             claims.append({"generateName": meta.get("generateName"), "annotations": meta.get("annotations"), "finalizers": meta.get("finalizers"),
-                           "owners": owners, "spec": item["spec"], "allocation": said.get("allocation"), "users": users})
+                           "owners": owners, "spec": item["spec"], "allocation": of.allocation(said), "users": users})
         return {"claims": claims, "status": status}
 
 
