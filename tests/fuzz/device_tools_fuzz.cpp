@@ -42,7 +42,7 @@ void check(const koord::api::XpuDevice& device) {
   check(whole_number(device.minor).has_value());
   check(device.uuid.size() <= 300);
   const std::string* const memory = device.resources.find("koordinator.sh/gpu-memory");
-  check(memory != nullptr && memory->ends_with("Mi") &&
+  check(memory != nullptr && (memory->ends_with("Mi") || memory->ends_with("Gi")) &&
         positive_number(memory->substr(0, memory->size() - 2)));
 }
 

@@ -27,7 +27,7 @@ Task<Result<api::XpuDevice>> look_at(const Machine& machine, std::size_t minor) 
   device.minor = fmt::to_string(minor);
   device.uuid = fmt::format("xpu-{}", minor);
   KOORD_CO_CHECK(place_card(machine, fields[kBus], device));
-  set_gpu_resources(device, *memory);
+  set_gpu_resources(device, fmt::format("{}Mi", *memory));
   co_return device;
 }
 

@@ -90,7 +90,7 @@ Task<Result<api::XpuDevice>> look_at(const Machine& machine, std::string number)
                              : fmt::format("Device is unhealthy, status: {}", utf8_prefix(card.state, 128));
   KOORD_CO_CHECK(place_card(machine, card.bus_id, device));
   if (const auto node = whole_number(card.numa_node)) device.topology->node_id = fmt::to_string(*node);
-  set_gpu_resources(device, *card.memory_mi);
+  set_gpu_resources(device, fmt::format("{}Mi", *card.memory_mi));
   co_return device;
 }
 

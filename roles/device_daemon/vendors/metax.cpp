@@ -17,9 +17,8 @@ std::string_view fourth(std::string_view line) {
   return fields.size() > 3 ? fields[3] : std::string_view();
 }
 
-/// "Memory Capacity : 64GB", or with the unit apart. In Mi.
-std::optional<std::int64_t> read_memory(std::string_view line) {
-  constexpr std::int64_t kMiInGi = 1024;
+/// "Memory Capacity : 64GB", or with the unit apart: "64Gi".
+std::optional<std::string> read_memory(std::string_view line) {
   const auto fields = fields_of(line);
   if (fields.size() < 4) return std::nullopt;
   std::string_view amount = fields[3], unit = fields.size() > 4 ? fields[4] : std::string_view();
@@ -29,13 +28,13 @@ std::optional<std::int64_t> read_memory(std::string_view line) {
   }
   const auto number = positive_number(amount);
   if (!number || (unit != "GB" && unit != "GiB" && unit != "MB" && unit != "MiB")) return std::nullopt;
-  return unit.front() == 'G' ? *number * kMiInGi : *number;
+  return fmt::format("{}{}i", *number, unit.front());
 }
 
 struct Hardware {
   std::string model;
   std::size_t count = 0;
-  std::optional<std::int64_t> memory_mi;
+  std::optional<std::string> memory;
 };
 /// `--show-hwinfo`.
 Hardware read_hardware(std::string_view printed) {
@@ -43,8 +42,8 @@ Hardware read_hardware(std::string_view printed) {
   for (const std::string_view line : lines_of(printed)) {
     if (line.find("Model Name") != std::string_view::npos) {
       if (++hardware.count == 1) hardware.model = model_name(fourth(line));
-    } else if (line.find("Memory Capacity") != std::string_view::npos && !hardware.memory_mi) {
-      hardware.memory_mi = read_memory(line);
+    } else if (line.find("Memory Capacity") != std::string_view::npos && !hardware.memory) {
+      hardware.memory = read_memory(line);
     }
   }
   hardware.count = std::min(hardware.count, kMostCards);
@@ -106,8 +105,8 @@ Task<Result<api::XpuDevice>> look_at(const Machine& machine, std::string_view li
   if (errors > 0) {
     device.status->healthy = false;
     device.status->err_code = "ECC error";
-    device.status->err_message = fmt::format(
-        "MX index {} has {} SRAM/DRAM Uncorrectable or Double Bit ECC errors", device.minor, errors);
+    device.status->err_message = fmt::format(  // with upstream's two blanks
+        "MX index {} has {} SRAM/DRAM Uncorrectable or Double Bit  ECC errors", device.minor, errors);
   }
   co_return device;
 }
@@ -118,7 +117,7 @@ Task<Result<Found>> look_for_metax(const Machine& machine) {
   KOORD_CO_TRY(printed, co_await machine.programs.ask(kTool, {"--show-hwinfo"}));
   const Hardware hardware = read_hardware(printed);
   if (hardware.count == 0) co_return unreadable(kTool, "--show-hwinfo: no Model Name", printed);
-  if (!hardware.memory_mi) co_return unreadable(kTool, "--show-hwinfo: no Memory Capacity in GB", printed);
+  if (!hardware.memory) co_return unreadable(kTool, "--show-hwinfo: no Memory Capacity in GB", printed);
   KOORD_CO_TRY(list, co_await machine.programs.ask(kTool, {"--list"}));
   Found found;
   for (std::size_t i = 0; i < hardware.count; ++i) {
@@ -128,7 +127,7 @@ Task<Result<Found>> look_for_metax(const Machine& machine) {
       continue;
     }
     device->model = hardware.model;
-    set_gpu_resources(*device, *hardware.memory_mi);
+    set_gpu_resources(*device, *hardware.memory);
     found.devices.push_back(std::move(*device));
   }
   co_return found;

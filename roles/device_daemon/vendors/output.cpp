@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "koord/api/koordinator/devices.hpp"
 #include "koord/base/text.hpp"
@@ -104,8 +105,8 @@ Result<> place_card(const Machine& machine, std::string_view text, api::XpuDevic
   return {};
 }
 
-void set_gpu_resources(api::XpuDevice& device, std::int64_t memory_mi) {
-  device.resources[api::kGpuMemory] = fmt::format("{}Mi", memory_mi);
+void set_gpu_resources(api::XpuDevice& device, std::string memory) {
+  device.resources[api::kGpuMemory] = std::move(memory);
   device.resources[api::kGpuCore] = "100";
 }
 

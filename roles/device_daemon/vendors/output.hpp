@@ -40,8 +40,8 @@ std::string model_name(std::string_view text);
 /// error: `text`, what the vendor calls the card's bus, is none.
 Result<> place_card(const Machine& machine, std::string_view text, api::XpuDevice& device);
 
-/// `of`'s resources: gpu-memory of so many Mi, and gpu-core 100.
-void set_gpu_resources(api::XpuDevice& device, std::int64_t memory_mi);
+/// Its resources: gpu-memory, "98304Mi" say, and gpu-core 100.
+void set_gpu_resources(api::XpuDevice& device, std::string memory);
 
 /// "npu-smi: no line with Total: ..." with the first of what it printed.
 Error unreadable(std::string_view program, std::string_view what, std::string_view printed);

@@ -47,7 +47,7 @@ Result<api::XpuDevice> read_card(const Machine& machine, const Smi& smi, std::st
   KOORD_CHECK(place_card(machine, columns[4], device));
   device.minor =
       fmt::to_string(minor_of(machine, smi, device.topology->bus_id).value_or(*whole_number(columns[0])));
-  set_gpu_resources(device, *memory);
+  set_gpu_resources(device, fmt::format("{}Mi", *memory));
   return device;
 }
 

@@ -201,10 +201,10 @@ TEST_CASE("MetaX's GPUs, with parts of GPUs between them") {
   CHECK(shown(found->devices[0]) ==
         "metax MXC500 GPU-aa 0 on 0000:2a:00.0 pci0000:3a node 0 ECC error: MX index 0 has 3 SRAM/DRAM "
         "Uncorrectable or "
-        "Double Bit ECC errors koordinator.sh/gpu-core=100 koordinator.sh/gpu-memory=65536Mi");
+        "Double Bit  ECC errors koordinator.sh/gpu-core=100 koordinator.sh/gpu-memory=64Gi");
   CHECK(shown(found->devices[1]) ==
         "metax MXC500 GPU-bb 1 on 0000:2b:00.0  node 0 healthy koordinator.sh/gpu-core=100 "
-        "koordinator.sh/gpu-memory=65536Mi");
+        "koordinator.sh/gpu-memory=64Gi");
 }
 
 TEST_CASE("NVIDIA's GPUs, whose minors the driver knows, and Iluvatar's") {
