@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "koord/api/koordinator/gang.hpp"
+#include "koord/api/types/kube_scheduling_v1alpha2/pod_group.hpp"
 #include "koord/scheduling/config/extender_interest.hpp"
 #include "koord/scheduling/plugin/extender_talk.hpp"
 #include "koord/scheduling/plugin/lifecycle_plugin.hpp"
@@ -342,7 +343,7 @@ TEST_CASE("a gang of the later form is a PodGroup, whose number may be changed")
   }
   SECTION("what fits, of an API server that has the earlier version alone") {
     const auto later = pod_group("g", 3);
-    world.engine.put_object(std::make_shared<api::EarlyKubePodGroup>(
+    world.engine.put_object(std::make_shared<const api::EarlyKubePodGroup>(
         api::EarlyKubePodGroup{.metadata = later->metadata, .spec = later->spec}));
     CHECK(world.bound() == 3);
   }
