@@ -174,6 +174,7 @@ void apart(const CgroupFs& cgroups) {
   const Groups groups(cgroups, *(*opened)->blame());
   const auto id = groups[CpuTier::ls].id();
   std::vector<std::unique_ptr<Process>> sleepers;
+  sleepers.reserve(2);
   for (int i = 0; i < 2; ++i)
     sleepers.push_back(
         std::make_unique<Process>(groups[CpuTier::ls], [cpu = cpus[static_cast<std::size_t>(i)]] {
