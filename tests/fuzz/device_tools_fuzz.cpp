@@ -7,9 +7,12 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "koord/json/value.hpp"
 #include "support/run_task.hpp"
+#include "told_programs.hpp"
 #include "vendors/output.hpp"
 #include "vendors/vendor.hpp"
 
@@ -21,19 +24,14 @@ void check(bool holds) {
   if (!holds) std::abort();
 }
 
-struct Tools final : Programs {
-  explicit Tools(std::string_view text) : rest(text) {}
-  koord::Task<koord::Result<std::string>> ask(std::string_view, std::vector<std::string> arguments) override {
-    constexpr std::string_view kBetween = "\n--\n";
+struct Tools final : koord::test::ToldPrograms {
+  using ToldPrograms::ToldPrograms;
+  koord::Task<koord::Result<std::string>> ask(std::string_view program,
+                                              std::vector<std::string> arguments) override {
     // What a tool said is never more than an argument to the next one, and a short one.
     for (const std::string& argument : arguments) check(argument.size() < 128);
-    if (rest.empty()) co_return koord::Error(koord::Code::io, "no more");
-    const std::size_t end = std::min(rest.find(kBetween), rest.size());
-    std::string said(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + kBetween.size(), rest.size()));
-    co_return said;
+    return ToldPrograms::ask(program, std::move(arguments));
   }
-  std::string_view rest;
 };
 
 void check(const koord::api::XpuDevice& device) {

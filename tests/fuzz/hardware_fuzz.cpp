@@ -16,12 +16,12 @@
 #include "koord/host/nvidia/nvidia_smi.hpp"
 #include "koord/host/nvml.hpp"
 #include "koord/host/pci.hpp"
-#include "koord/host/programs.hpp"
 #include "koord/host/resctrl.hpp"
 #include "koord/host/root.hpp"
 #include "koord/host/volume_mounts.hpp"
 #include "scratch_folder.hpp"
 #include "support/run_task.hpp"
+#include "told_programs.hpp"
 
 using namespace koord::host;
 
@@ -165,22 +165,9 @@ void check_nvml(std::string_view text) {
   check(end != std::string_view::npos && !parse_gpu_answer(text.substr(0, end)));
 }
 
-struct Tool final : Programs {
-  explicit Tool(std::string_view text) : rest(text) {}
-  koord::Task<koord::Result<std::string>> ask(std::string_view, std::vector<std::string>) override {
-    constexpr std::string_view kBetween = "\n--\n";
-    if (rest.empty()) co_return koord::Error(koord::Code::io, "no more");
-    const std::size_t end = std::min(rest.find(kBetween), rest.size());
-    std::string said(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + kBetween.size(), rest.size()));
-    co_return said;
-  }
-  std::string_view rest;
-};
-
 void check_nvidia_smi(std::string_view text) {
   constexpr std::size_t kMostCards = 256, kMostProcesses = 1024, kLongest = 128;
-  Tool tool(text);
+  koord::test::ToldPrograms tool(text);
   koord::test::Loop loop;
   const auto answer = koord::test::run_task(loop, ask_nvidia_smi(tool, "/nowhere"));
   if (!answer) return;
