@@ -1,5 +1,5 @@
-// What nearly every file includes and nobody here changes, parsed once a build (meson.build). Files include
-// what they use all the same: lint compiles them without this.
+// What nearly every file includes, parsed once a build (meson.build): libraries, and of our own what hardly
+// changes. Files include what they use all the same: lint compiles them without this.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,6 +34,8 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <random>
+#include <ranges>
 #include <set>
 #include <span>
 #include <sstream>
@@ -48,3 +50,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "koord/api/types/meta_v1/meta.hpp"
+#include "koord/base/clock.hpp"
+#include "koord/base/error.hpp"
+#include "koord/base/result.hpp"

@@ -42,6 +42,8 @@ LIBRARY_HOMES = {
 }
 # Asio's umbrella costs seconds in each file but the one that is parsed once.
 UMBRELLA = re.compile(r"^boost/(asio|beast)\.hpp$")
+# Parsed ahead of files (meson.build): they belong to the build, not to a module, and only one another includes them.
+PRECOMPILED = re.compile(r"(^|[/_])precompiled\.hpp$")
 
 # The scheduler's oracle must share no mistake with the engine that it judges.
 ORACLE = "tests/support/reference/"
@@ -112,9 +114,13 @@ def judge(path, name, quoted, known):
     for library, homes in LIBRARY_HOMES.items():
         if not quoted and name.startswith(library) and not path.startswith(homes):
             return f"includes {name}: it is at home in {homes[0]} alone"
+    if PRECOMPILED.search(path):
+        return None
+    if PRECOMPILED.search(name):
+        return f"includes {name}: it is the build's: include what is used"
     if module is None:
         return None
-    if UMBRELLA.match(name) and path != "src/precompiled.hpp":
+    if UMBRELLA.match(name):
         return f"includes the umbrella {name}: include what is used"
     target = resolve(path, name, known) if quoted or name.startswith("koord/") else None
     if target is None:
