@@ -1,5 +1,6 @@
 """The proxy between a kubelet and a runtime as a process of a test: koord's, or the original where KOORDINATOR_BIN has it."""
 import os
+import socket
 import sys
 import urllib.request
 
@@ -70,4 +71,5 @@ class OriginalProxy(RuntimeProxy):
         self.command = [ORIGINAL, f"--koord-runtimeproxy-endpoint={self.socket}", f"--remote-runtime-service-endpoint={backend}"]
 
     def ready(self):
-        return os.path.exists(self.socket)
+        with socket.socket(socket.AF_UNIX) as caller:
+            return caller.connect_ex(self.socket) == 0  # one of before may have left its file

@@ -3,15 +3,20 @@
 the same sysfs, the same /dev. What either writes in its file must be equal, value by value, while cards fall sick, recover and go; of a host
 whose cards koord knows no more of than the original, to the byte.
 
+Then koord's in the place of one that was killed, and back: who reads the file meanwhile never finds it missing, torn or saying
+something else.
+
 usage: compare_daemon_test.py      KOORDINATOR_BIN names the folder with the original's koord-device-daemon
 """
 import json
 import os
+import pathlib
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -128,7 +133,7 @@ class Mxs(Cards):
 class Host:
     """Its root at /hostfs of a folder in which the original is started."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, vendors=None):
         self.random = random.Random(seed)
         self.folder = tempfile.mkdtemp(prefix="koord-compare-daemon.")
         self.root = os.path.join(self.folder, "hostfs")
@@ -138,7 +143,7 @@ class Host:
         self.original = original_host.add_program(self.folder, originals.program(NAME))
         for path in ("sys/bus/pci/devices", "dev", "out", "out-koord"):
             os.makedirs(os.path.join(self.folder, path))
-        kinds = [kind for kind in (Npus, Mlus, Xpus, Mxs) if self.random.random() < 0.5]
+        kinds = vendors or [kind for kind in (Npus, Mlus, Xpus, Mxs) if self.random.random() < 0.5]
         numbers = self.random.sample(range(16, 100), 40)  # of buses, without letters, which one of the tables has no room for
         self.kinds = [kind(self.random, [f"0000:{numbers.pop()}:00.{self.random.randrange(8)}" for _ in range(self.random.randrange(1, 9))])
                       for kind in kinds]
@@ -179,6 +184,11 @@ class Host:
         return self.ask("out-koord", KOORD, "--role=device-daemon", f"--host-root={self.root}", f"--sys-root-dir={self.folder}/sys",
                         f"--prints-output-file={self.folder}/out-koord/ic-device")
 
+    def serve(self, path):
+        """koord's as it is deployed: it goes on."""
+        return subprocess.Popen([KOORD, "--role=device-daemon", f"--host-root={self.root}", f"--sys-root-dir={self.folder}/sys",
+                                 f"--prints-output-file={path}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
 
 def by_card(text):
     """Vendors come in any order."""
@@ -201,6 +211,28 @@ class Compare(unittest.TestCase):
                     cards.change()
         print(f"compared: {seen}")
         self.assertTrue(all(seen.values()), f"nothing was compared of one of {seen}")
+
+    def test_in_the_others_place(self):
+        host = Host(1, [Mxs])
+        self.addCleanup(shutil.rmtree, host.folder)
+        host.show()
+        theirs = host.theirs()
+        path = os.path.join(host.folder, "out", "ic-device")
+        original_host.write(path, theirs)
+        os.utime(path, (1, 1))  # the original was killed and has left it; the new one writes at once
+        daemon, read = host.serve(path), set()
+        try:
+            deadline = time.monotonic() + 60
+            while os.stat(path).st_mtime == 1 and time.monotonic() < deadline:
+                read.add(pathlib.Path(path).read_text(encoding="utf-8"))
+            self.assertNotEqual(os.stat(path).st_mtime, 1, "koord's daemon has written nothing")
+            read.add(pathlib.Path(path).read_text(encoding="utf-8"))
+        finally:
+            daemon.terminate()
+            self.assertEqual(daemon.wait(30), 0)
+        self.assertEqual(read, {theirs})
+        self.assertFalse(os.path.exists(path), "either takes its file along when it is told to end")
+        self.assertEqual(host.theirs(), theirs)
 
     def compare(self, theirs, ours, seen):
         original, koord = by_card(theirs), by_card(ours)
