@@ -151,9 +151,10 @@ class Command {
       return Error(Code::timeout, fmt::format("no answer within {} (--timeout): {}",
                                               api::Duration(patience).to_string(), awaited));
     };
+    const MonoTime begun = clock_.mono();
     Task<Result<>> first = prepare_cluster();
     if (const Result<> done = co_await with_timeout(clock_, patience, std::move(first)); !done)
-      co_return done.error().code() == Code::timeout ? late("the API server says nothing") : done.error();
+      co_return clock_.mono() - begun >= patience ? late("the API server says nothing") : done.error();
     KOORD_CO_TRY(made, make_rehearsal(
                            *context_, std::move(config_),
                            [this](const PassReport& report) {

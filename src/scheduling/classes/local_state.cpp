@@ -37,7 +37,7 @@ void each_seen(std::span<const Row> rows, std::span<const SeenRow> seen, F&& f) 
 }  // namespace
 
 LocalState::LocalState(const Profile& profile, const ClassShared& shared, const PodInfo& pod)
-    : profile_(profile), shared_(shared) {
+    : shared_(shared) {
   std::vector<std::string> restricting;
   for (std::size_t at = 0; at < profile.filters.size(); ++at) {
     const Profile::Filter& registered = profile.filters[at];

@@ -173,7 +173,6 @@ class LocalState {
   const std::int32_t* named(Row row) const;
   void settle_bests(std::span<const Row> pending);
 
-  const Profile& profile_;
   const ClassShared& shared_;
   std::vector<Filter> filters_;
   std::vector<Score> scores_;
