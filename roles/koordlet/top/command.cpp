@@ -184,13 +184,15 @@ class Top {
       return kUsage;
     }
     subject_ = std::move(*made);
-    runtime::run_until_stopped(loop_, clock_, show());
-    return code_;
+    const bool done = runtime::run_until_stopped(loop_, clock_, show());
+    return done || !once() ? code_ : kFailed;  // who looks on and has seen enough has not failed
   }
 
  private:
+  bool once() const { return flags_.get_bool("once") || runtime::is_for_programs(form_); }
+
   Task<> show() {
-    const bool once = flags_.get_bool("once") || runtime::is_for_programs(form_);
+    const bool once = this->once();
     for (;;) {
       Page page = Page::of(form_, runtime::screen());
       const bool live = !once && page.height > 0;  // elsewhere one text follows the other

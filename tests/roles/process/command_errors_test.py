@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What commands that ask a cluster say when it cannot be asked, or has nothing: each names the file, the server, the failure and what
 to do, prints nothing else, and ends with its own exit code."""
+import contextlib
 import http.server
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -70,7 +72,11 @@ class CommandErrors(unittest.TestCase):
             def log_message(self, *_):
                 pass
 
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        return self.serving(Handler)
+
+    def serving(self, handler):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server.daemon_threads = True
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -110,6 +116,37 @@ class CommandErrors(unittest.TestCase):
                     self.assertTrue(done.stderr.startswith(f"koord: {name}: {server} (by {path}): "), done.stderr)
                     self.assertIn(told.format(path=path), done.stderr)
                     self.assertNotIn("a-secret", done.stderr)
+
+    def test_interrupted_while_a_server_answers_for_ever(self):
+        """A byte now and then: nothing is shown as if it were all, and who interrupts has no exit code of success."""
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", "1000000")
+                self.end_headers()
+                asked.release()
+                with contextlib.suppress(OSError):
+                    self.wfile.write(b'{"kind": "List", "items": [')
+                    while not over.wait(0.2):
+                        self.wfile.write(b" ")
+                        self.wfile.flush()
+
+            def log_message(self, *_):
+                pass
+
+        asked, over = threading.Semaphore(0), threading.Event()
+        path = self.kubeconfig(self.serving(Handler))
+        self.addCleanup(over.set)
+        for words, _, _ in COMMANDS:
+            with self.subTest(words=words):
+                running = subprocess.Popen([KOORD, *words, f"--kubeconfig={path}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.addCleanup(running.kill)
+                self.assertTrue(asked.acquire(timeout=60))
+                running.send_signal(signal.SIGINT)
+                out, err = running.communicate(timeout=30)
+                self.assertEqual((out, err), ("", ""))
+                self.assertNotEqual(running.returncode, 0)
 
     def test_the_same_as_a_plugin_of_kubectl(self):
         plugin = os.path.join(self.folder, "kubectl-koord")
