@@ -146,8 +146,9 @@ class Reservations(Cases):
 
     def test_what_is_left_of_a_node_can_be_kept_when_a_pod_uses_the_rest(self):
         self.node("m", more={FAKE: "1000"})
-        self.world.available(reservation("r", {FAKE: 500}, allocateOnce=False))
+        kept = self.world.available(reservation("r", {FAKE: 500}, allocateOnce=False))
         one = self.placed("p", {FAKE: 500})
+        self.uses(one, kept)  # otherwise nothing is left
         other = self.world.available(reservation("s", {FAKE: 500}, owners=[owner("b")]))
         self.assertEqual(other["status"]["nodeName"], one["spec"]["nodeName"])
 
