@@ -319,6 +319,7 @@ class Chart(ChartWorld, unittest.TestCase):
         said = self.helm.run("install", helm.RELEASE, helm.CHART, *self.helm.sets(soon)).stdout
         self.assertIn(f"koord is installed in {NS}.", said)
         self.assertNotIn("no effect", said)
+        wait_for("the kind is served", lambda: self.refusal("GET", PROFILES) == 0)
         self.request("POST", PROFILES, {"apiVersion": "config.koordinator.sh/v1alpha1", "kind": "ClusterColocationProfile", "metadata": {"name": "users"},
                                         "spec": {"selector": {"matchLabels": {"tier": "be"}}, "qosClass": "BE"}})
         self.run_roles()

@@ -162,6 +162,28 @@ class Faults(migrations.World):
         self.request("DELETE", f"{BUDGETS}/most")
         self.was_moved(self.ended("goes"), pods[1])
 
+    def test_who_may_not_go_yet_when_another_takes_its_room_goes_into_the_room_that_is_left(self):
+        """A new pod takes the first room of its workload, whoever has gone."""
+        pods, goes = self.deploy(4), threading.Event()
+        stays = f"/{pods[0]['metadata']['name']}/eviction"
+        self.start(AT_ONCE, kubeconfig=self.proxied(lambda _, path, when: when == "before" and path.endswith(stays) and not goes.is_set()))
+        names = [f"move-{at}" for at in range(3)]
+        for name, pod in zip(names, pods):
+            self.migrate(name, pod)
+            self.until(name, "has its room", lambda job: condition(job, "ReservationScheduled").get("status") == "True")
+        room = f"{RESERVATIONS}/{self.job(names[0])['metadata']['uid']}"
+        wait_for("another one has its room", lambda: self.request("GET", room)["status"]["phase"] == "Succeeded")
+        self.all_ready(4)
+        time.sleep(2)
+        self.assertEqual(self.job(names[0])["status"]["phase"], "Running")
+        goes.set()
+        ends = [self.ended(name)["status"] for name in names]
+        self.assertEqual([(status["phase"], status.get("reason")) for status in ends], [("Succeeded", None)] * 3, ends)
+        left = {pod["metadata"]["uid"] for pod in self.all_ready(4)} & {pod["metadata"]["uid"] for pod in pods}
+        self.assertEqual(left, {pods[3]["metadata"]["uid"]})
+        self.assertEqual([room["status"]["phase"] for room in self.api.list(RESERVATIONS)], ["Succeeded"] * 3)
+        self.assertEqual(len(self.asked("create", "pods", "eviction")), 3)
+
     def test_a_pod_that_no_kubelet_ends_is_asked_once_and_its_job_ends_in_time(self):
         pods = self.deploy(4, terminationGracePeriodSeconds=1)
         self.kubelets.close()

@@ -111,7 +111,9 @@ class Controller {
     PodPtr pod, successor;
     std::shared_ptr<const api::Reservation> reservation;
     bool pod_stays = false;
-    Scene scene() const { return {pod.get(), reservation.get(), successor.get(), pod_stays}; }
+    Spare spare = Spare::none;
+    Scene scene() const { return {pod.get(), reservation.get(), successor.get(), pod_stays, spare}; }
+    bool has_lost_its_room() const { return pod && reservation && reservation->status.phase == "Succeeded"; }
   };
 
   // controller.cpp: what happens, and when who is looked at
@@ -153,7 +155,9 @@ class Controller {
                                             std::optional<JobEvent> event);
   Again until(std::optional<WallTime> end, Again sooner = {}) const;
   WallTime next_order();
+  std::shared_ptr<const api::Reservation> room_of(const api::PodMigrationJob& job) const;
   bool has_turn(const api::PodMigrationJob& job, const api::Reservation& own) const;
+  Spare spare_room_for(const JobPtr& job, const Held& held) const;
   std::vector<std::string> nodes_to_avoid(const api::PodMigrationJob& job) const;
   bool comes_back(const api::PodMigrationJob& job, const api::Reservation& room) const;
   bool is_awaited_there(const api::Pod& pod) const;  // another of its workload, at its node

@@ -52,18 +52,44 @@ WallTime Controller::next_order() {
   return last_order_ = std::max<WallTime>(parts_.clock.now(), last_order_ + std::chrono::milliseconds(1));
 }
 
+/// One that is made and not written down has the job's UID for its name.
+std::shared_ptr<const api::Reservation> Controller::room_of(const api::PodMigrationJob& job) const {
+  const auto& options = job.spec.reservation_options;
+  return parts_.reservations.get(
+      {}, options && options->reservation_ref ? options->reservation_ref->name : job.metadata.uid);
+}
+
 bool Controller::has_turn(const api::PodMigrationJob& job, const api::Reservation& own) const {
   const std::string_view workload = workload_of(job);
   if (workload.empty()) return true;
   return std::ranges::none_of(book_.of_workload(workload), [&](const std::string& name) {
     const JobPtr other = book_.find(name);
     if (name == job.metadata.name || !other) return false;
-    const auto& options = other->spec.reservation_options;
-    // One that is made and not written down has the job's UID for its name.
-    const auto others = parts_.reservations.get(
-        {}, options && options->reservation_ref ? options->reservation_ref->name : other->metadata.uid);
-    return goes_before(*other, others.get(), own);
+    return goes_before(*other, room_of(*other).get(), own);
   });
+}
+
+Spare Controller::spare_room_for(const JobPtr& job, const Held& held) const {
+  const api::OwnerReference* const workload = api::controller_of(held.pod->metadata);
+  const api::OwnerReference* const takers =
+      held.successor ? api::controller_of(held.successor->metadata) : nullptr;
+  if (!workload || !takers || takers->uid != workload->uid) return Spare::none;
+  const Workload known = parts_.workloads.find(*workload, held.pod->metadata.namespace_.view());
+  if (!known.known) return Spare::perhaps;
+  std::vector<Migration> others;
+  for (const std::string& name : book_.of_workload(workload->uid.view())) {
+    const JobPtr other = book_.find(name);
+    if (!other || name == job->metadata.name) continue;
+    Migration& one =
+        others.emplace_back(Migration{.job = other, .room = room_of(*other), .pod = pod_of(*other)});
+    if (one.room && comes_back(*job, *one.room)) one.room = nullptr;
+    if (const auto it = locals_.find(other->metadata.uid); it != locals_.end()) {
+      one.asked = it->second.asked.has_value();
+      if (it->second.pod_gone) one.pod = nullptr;
+    }
+  }
+  return spare_room({.job = job, .room = held.reservation, .pod = held.pod}, others,
+                    parts_.workloads.pods_of(workload->uid.view()), known.replicas);
 }
 
 /// That pods of the job's workload have left a moment ago, or are about to.
@@ -108,6 +134,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
   if (decision == Decision::forbidden) co_return co_await forbid(std::move(job));
   if (decision == Decision::passed) co_return co_await let_pass(std::move(job));
   KOORD_CO_TRY(held, co_await look(job));
+  if (held.has_lost_its_room()) held.spare = spare_room_for(job, held);
   Profile& profile = profile_of(*job);
   Step step = next_step(*job, held.scene(), profile.args->default_job_mode, parts_.clock.now());
   const bool begins_eviction = step.event && step.event->reason == "Evicting" && !step.event->warning;
@@ -123,7 +150,7 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
   }
   if (begins_eviction && held.pod && is_by_plugin(*job) && is_awaited_there(*held.pod))
     co_return std::optional(until(ends_at(*job), kAwaited));
-  if (begins_eviction && held.reservation && comes_back(*job, *held.reservation))
+  if (begins_eviction && held.reservation && !held.has_lost_its_room() && comes_back(*job, *held.reservation))
     co_return co_await give_up_room(std::move(job));
   if (begins_eviction && held.pod && !local.counted) {
     local.counted = true;

@@ -20,6 +20,9 @@ using Act = Step::Act;
 /// It is in conditions, events and annotations of the pod, and anybody may write it.
 constexpr std::size_t kLongestReason = 1024;
 
+/// Until it is asked again whether another migration leaves its room: nobody tells of it.
+constexpr std::chrono::seconds kSpareSoon{1};
+
 template <class List>
 auto* of_type(const List& conditions, std::string_view type) {
   const auto at = std::ranges::find_if(conditions, [&](const auto& c) { return c.type == type; });
@@ -58,6 +61,10 @@ class Look {
     return fmt::format("{}/{}", job_.spec.pod_ref->namespace_.view(), job_.spec.pod_ref->name);
   }
   Step wait() const { return {.act = Act::kWait, .wake_at = ends_at(job_)}; }
+  Step wait(std::chrono::nanoseconds at_most) const {
+    const auto end = ends_at(job_);
+    return {.act = Act::kWait, .wake_at = end ? std::min<WallTime>(*end, now_ + at_most) : now_ + at_most};
+  }
   Step act(Act act) const { return {.act = act, .wake_at = ends_at(job_)}; }
   Step write(api::PodMigrationJobStatus status, std::optional<JobEvent> event) const {
     return {.act = Act::kWriteStatus, .status = std::move(status), .event = std::move(event)};
@@ -147,7 +154,9 @@ class Look {
       // that was said of the eviction is that it was refused.
       if (!scene_.pod_stays && asked && (asked->reason == "Evicting" || is_from_same_controller()))
         return wait();
-      return fail("ForbiddenMigratePod", "Reservation is already bound by another Pod");
+      if (scene_.spare == Spare::none)
+        return fail("ForbiddenMigratePod", "Reservation is already bound by another Pod");
+      if (scene_.spare == Spare::perhaps) return wait(kSpareSoon);
     }
     // Said before it is asked for: a process that ends in between leaves a job whose pod goes by its doing.
     if (!asked) {

@@ -9,6 +9,7 @@
 #include "koord/api/types/scheduling_v1alpha1/pod_migration_job.hpp"
 #include "koord/api/types/scheduling_v1alpha1/reservation.hpp"
 #include "koord/base/clock.hpp"
+#include "migration/jobs/spare_rooms.hpp"
 
 namespace koord::descheduler::migration {
 
@@ -21,6 +22,8 @@ struct Scene {
   /// The API server was asked for the pod once the reservation had an owner, and it is there and not ending:
   /// that owner is no successor of the pod's.
   bool pod_stays = false;
+  /// Where that owner is of the pod's workload: the room that other migrations leave for the pod's successor.
+  Spare spare = Spare::none;
 };
 
 /// Of the events.k8s.io kind; its action is "Migrating".

@@ -9,7 +9,7 @@ namespace koord::descheduler::migration {
 
 /// Any pod of a workload may take the Reservation of any of its migrations; the scheduler gives the one whose
 /// label reservation-order is the least. A migration that evicted out of this order would lose its successor
-/// to another's Reservation: that one would fail, its own would stay empty. True where `other`, a job of the
+/// to another's Reservation, and its own would stay empty (spare_rooms.hpp). True where `other`, a job of the
 /// same workload that has not ended, has to ask for its eviction before a job with the Reservation `own` may:
 /// it has not yet, and `others`, its Reservation, comes before `own` and is free, or may be for all that is
 /// known (nullptr: not heard of, where it refers to one). One that finds no node, or serves one pod alone,

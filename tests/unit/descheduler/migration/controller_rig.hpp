@@ -40,6 +40,13 @@ struct Process {
                           events.push_back(event.reason + ": " + event.note);
                         }}) {
     cluster.watch.watch(api);
+    workloads.of_cluster = [pods = informers.informer<api::Pod>(api)](std::string_view owner) {
+      std::vector<PodPtr> found;
+      for (const PodPtr& pod : pods.list())
+        if (const api::OwnerReference* of = api::controller_of(pod->metadata); of && of->uid == owner)
+          found.push_back(pod);
+      return found;
+    };
     controller.add_profile("koord-descheduler", std::move(args),
                            [](std::string_view) { return std::nullopt; });
     informers.start();

@@ -42,6 +42,7 @@ class FakeCluster {
   std::vector<std::string> writes;             // "PATCH podmigrationjobs/j status"
   int evictions = 0, reservations_made = 0;
   std::string refusal;           // of evictions: a budget's words
+  std::string stays;             // the pod that may not be evicted, by its name
   bool lets_go = true;           // the kubelet ends pods that are asked to go
   bool schedules = true;         // reservations get a node
   bool replaces = true;          // pods that have gone come again, in their reservation
@@ -204,6 +205,8 @@ class FakeCluster {
 
   Result<net::Response> evict(const std::string& key) {
     if (!has(key)) return koord::test::status_response(404, "NotFound");
+    if (!stays.empty() && key.ends_with("/" + stays))
+      return koord::test::status_response(429, "TooManyRequests", "not yet");
     if (!refusal.empty()) return koord::test::status_response(429, "TooManyRequests", refusal);
     ++evictions;
     change(key, fmt::format(R"({{"metadata":{{"deletionTimestamp":"{}"}}}})",

@@ -1,6 +1,7 @@
 // Jobs and pods for tests of migrations.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -64,8 +65,10 @@ struct FakeWorkloads final : Workloads {
     return {.known = known, .replicas = replicas, .owners = {controller.uid.str()}};
   }
   std::vector<PodPtr> pods_of(std::string_view owner) override {
+    if (of_cluster) return of_cluster(owner);
     return every ? pods["*"] : pods[std::string(owner)];
   }
+  std::function<std::vector<PodPtr>(std::string_view)> of_cluster;
   bool known = true;
   bool every = false;  // as upstream's fake: whoever asks gets all
   std::int64_t replicas = 10;
