@@ -164,7 +164,11 @@ class Faults(migrations.World):
 
     def test_who_may_not_go_yet_when_another_takes_its_room_goes_into_the_room_that_is_left(self):
         """A new pod takes the first room of its workload, whoever has gone."""
-        pods, goes = self.deploy(4), threading.Event()
+        for name in ("node-1", "node-2"):
+            self.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
+        pods, goes = self.deploy(4), threading.Event()  # on one node, which has nobody's room
+        for name in ("node-1", "node-2"):
+            self.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}})
         stays = f"/{pods[0]['metadata']['name']}/eviction"
         self.start(AT_ONCE, kubeconfig=self.proxied(lambda _, path, when: when == "before" and path.endswith(stays) and not goes.is_set()))
         names = [f"move-{at}" for at in range(3)]
