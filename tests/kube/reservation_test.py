@@ -97,6 +97,15 @@ class Cases(unittest.TestCase):
         self.assertEqual(verdict[0], "Unschedulable", f"{name}: {verdict[1]}")
         return verdict[1]
 
+    def available(self, item):
+        """The Reservation, once the scheduler has heard that it is Available: it has answered about one that came after."""
+        kept = self.world.available(item)
+        later = f"after-{kept['metadata']['name']}"
+        self.world.reserve(reservation(later, {"koord.test/nowhere": 1}))
+        self.world.until(later, "fits nowhere", lambda status: of.condition({"status": status}, "Scheduled").get("reason") == "Unschedulable")
+        self.world.connection.request("DELETE", f"{of.RESERVATIONS}/{later}")
+        return kept
+
     def uses(self, item, kept):
         self.assertEqual(said(item, of.ALLOCATED), {"name": kept["metadata"]["name"], "uid": kept["metadata"]["uid"]})
         self.assertEqual(item["spec"]["nodeName"], kept["status"]["nodeName"])
@@ -109,7 +118,7 @@ class Reservations(Cases):
     # -- Koordinator's specs of reservations
 
     def test_one_pod_uses_up_what_is_for_one(self):
-        kept = self.world.available(reservation("r"))
+        kept = self.available(reservation("r"))
         self.assertEqual((kept["status"]["nodeName"], kept["status"]["allocatable"]), ("n", {"cpu": "1", "memory": "1Gi"}))
         self.assertEqual([(c["type"], c["status"], c["reason"]) for c in kept["status"]["conditions"]],
                          [("Scheduled", "True", "Scheduled"), ("Ready", "True", "Available")])
@@ -132,7 +141,7 @@ class Reservations(Cases):
         return False
 
     def test_several_pods_share_what_is_for_several(self):
-        kept = self.world.available(reservation("r", {"cpu": 2, "memory": "2Gi"}, allocateOnce=False))
+        kept = self.available(reservation("r", {"cpu": 2, "memory": "2Gi"}, allocateOnce=False))
         pods = [self.placed(f"p{i}") for i in range(2)]
         for one in pods:
             self.uses(one, kept)
@@ -141,25 +150,25 @@ class Reservations(Cases):
 
     def test_what_is_kept_is_nobody_else_s(self):
         self.node("m", more={FAKE: "1000"})
-        self.world.available(reservation("r", {FAKE: 1000}))
+        self.available(reservation("r", {FAKE: 1000}))
         self.assertIn(f"0/2 nodes are available: 2 Insufficient {FAKE}.", self.refused("p", {FAKE: 1000}, app="b"))
 
     def test_what_is_left_of_a_node_can_be_kept_when_a_pod_uses_the_rest(self):
         self.node("m", more={FAKE: "1000"})
-        kept = self.world.available(reservation("r", {FAKE: 500}, allocateOnce=False))
+        kept = self.available(reservation("r", {FAKE: 500}, allocateOnce=False))
         one = self.placed("p", {FAKE: 500})
         self.uses(one, kept)  # otherwise nothing is left
-        other = self.world.available(reservation("s", {FAKE: 500}, owners=[owner("b")]))
+        other = self.available(reservation("s", {FAKE: 500}, owners=[owner("b")]))
         self.assertEqual(other["status"]["nodeName"], one["spec"]["nodeName"])
 
     def test_a_reservation_is_chosen_by_its_labels(self):
-        kept = self.world.available(reservation("r", labels={"pool": "x"}))
+        kept = self.available(reservation("r", labels={"pool": "x"}))
         self.assertIn("1 Reservation(s) didn't match affinity rules",
                       self.refused("no", annotations=labelled("pool", "y")))
         self.uses(self.placed("yes", annotations=labelled("pool", "x")), kept)
 
     def test_of_a_restricted_one_pods_take_no_more_than_it_has(self):
-        kept = self.world.available(reservation("r", {"cpu": 4, "memory": "8Gi"}, allocateOnce=False, allocatePolicy="Restricted"))
+        kept = self.available(reservation("r", {"cpu": 4, "memory": "8Gi"}, allocateOnce=False, allocatePolicy="Restricted"))
         pods = [self.placed(f"p{i}", {"cpu": 2, "memory": "2Gi"}, annotations=named("r")) for i in range(2)]
         pods.append(self.placed("third", {"memory": "3Gi"}, annotations=named("r")))
         for one in pods:
@@ -172,7 +181,7 @@ class Reservations(Cases):
         self.uses_none(self.placed("fifth", {"memory": "2Gi"}))
 
     def test_what_an_aligned_one_lacks_is_the_node_s(self):
-        kept = self.world.available(reservation("r", {"cpu": 4, "memory": "8Gi"}, allocateOnce=False, allocatePolicy="Aligned"))
+        kept = self.available(reservation("r", {"cpu": 4, "memory": "8Gi"}, allocateOnce=False, allocatePolicy="Aligned"))
         pods = [self.placed(f"p{i}", {"cpu": 2, "memory": "2Gi"}) for i in range(2)]
         pods += [self.placed("third", {"memory": "3Gi"}), self.placed("fourth", {"memory": "2Gi"})]
         for one in pods:
@@ -182,7 +191,7 @@ class Reservations(Cases):
     def test_several_small_ones_are_no_large_one(self):
         self.node("m", more={FAKE: "1000"})
         for i in range(5):
-            self.world.available(reservation(f"r{i}", {FAKE: 200}, allocateOnce=False, allocatePolicy="Aligned"))
+            self.available(reservation(f"r{i}", {FAKE: 200}, allocateOnce=False, allocatePolicy="Aligned"))
         self.assertIn(f"Insufficient {FAKE} by node", self.refused("p", {FAKE: 300}))
 
     def apart(self):
@@ -190,11 +199,11 @@ class Reservations(Cases):
             {"labelSelector": {"matchLabels": {"apart": "true"}}, "topologyKey": "kubernetes.io/hostname"}]}}
 
     def test_a_reservation_is_not_in_its_own_pod_s_way(self):
-        kept = self.world.available(reservation("r", template={"namespace": NAMESPACE, "labels": {"apart": "true"}}, spec={"affinity": self.apart()}))
+        kept = self.available(reservation("r", template={"namespace": NAMESPACE, "labels": {"apart": "true"}}, spec={"affinity": self.apart()}))
         self.uses(self.placed("p", labels={"apart": "true"}, affinity=self.apart()), kept)
 
     def test_a_reservation_is_in_everybody_else_s_way(self):
-        self.world.available(reservation("r", template={"namespace": NAMESPACE, "labels": {"apart": "true"}}, spec={"affinity": self.apart()}))
+        self.available(reservation("r", template={"namespace": NAMESPACE, "labels": {"apart": "true"}}, spec={"affinity": self.apart()}))
         self.assertIn("node(s) didn't match pod anti-affinity rules", self.refused("p", app="b", labels={"apart": "true"}, affinity=self.apart()))
 
     def test_a_reservation_counts_where_pods_are_spread(self):
@@ -204,7 +213,7 @@ class Reservations(Cases):
             {"matchExpressions": [{"key": LABEL, "operator": "In", "values": ["x", "y"]}]}]}}}
         spread = [{"maxSkew": 1, "topologyKey": LABEL, "whenUnsatisfiable": "DoNotSchedule",
                    "labelSelector": {"matchExpressions": [{"key": "spread", "operator": "Exists"}]}}]
-        self.world.available(reservation("r", template={"namespace": NAMESPACE, "labels": {"spread": ""}}, allocateOnce=False,
+        self.available(reservation("r", template={"namespace": NAMESPACE, "labels": {"spread": ""}}, allocateOnce=False,
                                          spec={"affinity": where, "topologySpreadConstraints": spread}))
         pods = [self.placed(f"p{i}", labels={"spread": ""}, affinity=where, topologySpreadConstraints=spread) for i in range(4)]
         self.assertEqual(sorted(one["spec"]["nodeName"] for one in pods), ["x", "x", "y", "y"])
@@ -213,7 +222,7 @@ class Reservations(Cases):
         self.world.is_used_by("r", *users)
 
     def test_who_is_not_used_in_time_expires_and_is_collected(self):
-        self.world.available(reservation("r", {"cpu": 8}, ttl="2s", owners=[owner("never")]))
+        self.available(reservation("r", {"cpu": 8}, ttl="2s", owners=[owner("never")]))
         self.pod("p", {"cpu": 8})
         over = self.world.until("r", "has expired", lambda status: status["phase"] == "Failed")
         ready = of.condition(over, "Ready")
@@ -224,25 +233,25 @@ class Reservations(Cases):
     def test_a_reservation_makes_room_for_what_is_above_it(self):
         if self.profile == "chart":
             self.skipTest("the chart's profile has whoever preempts wait for jobs' plugin")
-        self.world.available(reservation("r", {"cpu": 6}, spec={"priority": 0}))
+        self.available(reservation("r", {"cpu": 6}, spec={"priority": 0}))
         self.placed("p", {"cpu": 6}, app="b", priorityClassName="koord-prod")
         self.assertTrue(self.gone("r") or self.world.get("r")["status"]["phase"] in of.OVER)
 
     def test_a_pod_that_tolerates_a_reservation_s_taints_uses_it(self):
         taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
-        kept = self.world.available(reservation("r", taints=[taint]))
+        kept = self.available(reservation("r", taints=[taint]))
         tolerations = [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}]
         self.assertIn("1 Reservation(s) had untolerated taint {k: v}", self.refused("no", annotations=of.affinity()))
         self.uses(self.placed("yes", tolerations=tolerations), kept)
 
     def test_a_reservation_goes_where_its_template_says(self):
         self.node("m")
-        kept = self.world.available(reservation("r", node="m"))
+        kept = self.available(reservation("r", node="m"))
         self.assertEqual(kept["status"]["nodeName"], "m")
         self.uses(self.placed("p", node="m"), kept)
 
     def test_who_is_no_owner_uses_none(self):
-        kept = self.world.available(reservation("r", allocateOnce=False, owners=[{"labelSelector": {"matchLabels": {"match": "yes"}}}]))
+        kept = self.available(reservation("r", allocateOnce=False, owners=[{"labelSelector": {"matchLabels": {"match": "yes"}}}]))
         self.uses_none(self.placed("p"))
         self.assertNotIn("currentOwners", self.world.get("r")["status"])
         self.uses(self.placed("q", labels={"match": "yes"}), kept)
@@ -256,7 +265,7 @@ class Reservations(Cases):
 
     def took_over(self, *pods, **more):
         """The reservation, once these pods, which run on, are its own."""
-        kept = self.world.available(self.taking_over(**more))
+        kept = self.available(self.taking_over(**more))
         for one in pods:
             name = one["metadata"]["name"]
             self.watch.wait(f"{name} is in it", lambda known, name=name: said(known[name], of.ALLOCATED))
@@ -310,7 +319,7 @@ class Reservations(Cases):
     # -- Koordinator's specs of host ports
 
     def ports(self, once):
-        self.world.available(reservation("r", {"cpu": 2}, ports=[54321], allocateOnce=once))
+        self.available(reservation("r", {"cpu": 2}, ports=[54321], allocateOnce=once))
         one = self.placed("p", {"cpu": 1}, ports=[54321])
         self.assertIn("node(s) didn't have free ports for the requested pod ports", self.refused("q", {"cpu": 1}, ports=[54321]))
         self.world.is_used_by("r", one)
@@ -322,7 +331,7 @@ class Reservations(Cases):
         self.ports(False)
 
     def test_who_does_not_find_all_ports_goes_elsewhere(self):
-        self.world.available(reservation("r", {"cpu": 2}, ports=[54321, 54322], allocateOnce=False))
+        self.available(reservation("r", {"cpu": 2}, ports=[54321, 54322], allocateOnce=False))
         one = self.placed("p", {"cpu": 1}, ports=[54321])
         self.node("m")
         other = self.placed("q", {"cpu": 1}, ports=[54321, 54322])
@@ -332,8 +341,8 @@ class Reservations(Cases):
     # -- over a scheduler's death
 
     def test_what_is_kept_outlives_its_scheduler(self):
-        once = self.world.available(reservation("once", {"cpu": 2}, owners=[owner("b")]))
-        several = self.world.available(reservation("several", {"cpu": 4}, allocateOnce=False, owners=[owner("c")]))
+        once = self.available(reservation("once", {"cpu": 2}, owners=[owner("b")]))
+        several = self.available(reservation("several", {"cpu": 4}, allocateOnce=False, owners=[owner("c")]))
         first = self.placed("first", {"cpu": 2}, app="c")
         self.world.is_used_by("several", first)
         type(self).process.child.send_signal(signal.SIGKILL)
@@ -372,7 +381,7 @@ class WholeCpus(Cases):
 
     def keeps_cpus(self, cpu, **more):
         self.machine()
-        return self.world.available(reservation("r", {"cpu": cpu}, template={"labels": {of.QOS: "LSR"}, "annotations": SPREAD},
+        return self.available(reservation("r", {"cpu": cpu}, template={"labels": {of.QOS: "LSR"}, "annotations": SPREAD},
                                                 spec={"priorityClassName": "koord-prod", "priority": 9999}, **more))
 
     def test_a_pod_gets_the_cpus_that_are_kept_for_it(self):
