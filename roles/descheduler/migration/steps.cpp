@@ -135,6 +135,8 @@ Task<Result<std::optional<Controller::Again>>> Controller::take_step(JobPtr job)
   if (decision == Decision::passed) co_return co_await let_pass(std::move(job));
   KOORD_CO_TRY(held, co_await look(job));
   if (held.has_lost_its_room()) held.spare = spare_room_for(job, held);
+  // Woken by what happens to the others' jobs and rooms.
+  if (held.spare == Spare::perhaps) lines_[std::string(workload_of(*job))].insert(job->metadata.name);
   Profile& profile = profile_of(*job);
   Step step = next_step(*job, held.scene(), profile.args->default_job_mode, parts_.clock.now());
   const bool begins_eviction = step.event && step.event->reason == "Evicting" && !step.event->warning;

@@ -20,8 +20,8 @@ using Act = Step::Act;
 /// It is in conditions, events and annotations of the pod, and anybody may write it.
 constexpr std::size_t kLongestReason = 1024;
 
-/// Until it is asked again whether another migration leaves its room: nobody tells of it.
-constexpr std::chrono::seconds kSpareSoon{1};
+/// Until it is asked again whether another migration leaves its room: of the workload's pods nobody tells.
+constexpr std::chrono::seconds kSpareSoon{5};
 
 template <class List>
 auto* of_type(const List& conditions, std::string_view type) {
