@@ -27,6 +27,8 @@ constexpr std::array kMine = {
     Right{"resource.k8s.io", "resourceclaims", "get update"},
     // For extended resources that are devices.
     Right{"resource.k8s.io", "resourceclaims", "create delete", "", "", "DRAExtendedResource"},
+    // From Kubernetes 1.36 on a claim's allocation and users take this besides the status's.
+    Right{"resource.k8s.io", "resourceclaims/binding", "patch update"},
     Right{"resource.k8s.io", "resourceclaims/status", "patch update"},
     Right{"scheduling.k8s.io", "podgroups", "list watch", "", "", "GangScheduling"},
     Right{"scheduling.k8s.io", "workloads", "list watch", "", "", "GangScheduling"},

@@ -33,6 +33,7 @@ ORIGINALS = {
         ("resource.k8s.io", "deviceclasses"): READ, ("resource.k8s.io", "resourceslices"): READ,
         ("resource.k8s.io", "devicetaintrules"): READ,  # with the gate DRADeviceTaintRules
         ("resource.k8s.io", "resourceclaims"): READ + " create delete patch update", ("resource.k8s.io", "resourceclaims/status"): READ + " patch update",
+        ("resource.k8s.io", "resourceclaims/binding"): "patch update",  # from 1.36 on
         ("scheduling.k8s.io", "workloads"): READ,  # with the gate GenericWorkload
         ("authentication.k8s.io", "tokenreviews"): "create", ("authorization.k8s.io", "subjectaccessreviews"): "create",
         ("coordination.k8s.io", "leases"): "create get update", ("events.k8s.io", "events"): "create patch update",
@@ -81,6 +82,8 @@ RARE = {
     ("koord-scheduler", "", "pods/eviction", "create"): "a quota that uses more than it may (monitorAllQuotas)",
     ("koord-scheduler", "resource.k8s.io", "resourceclaims", "get"): "after a write that conflicted: what it is by now",
     ("koord-scheduler", "resource.k8s.io", "resourceclaims/status", "patch"): "a pod is taken out of a claim when its binding failed",
+    ("koord-scheduler", "resource.k8s.io", "resourceclaims/binding", "patch"): "no request names it: whether it is granted is asked about a status",
+    ("koord-scheduler", "resource.k8s.io", "resourceclaims/binding", "update"): "no request names it: whether it is granted is asked about a status",
     ("koord-scheduler", "", "pods", "get"): "after a binding that was refused: is it there by an earlier try?",
     ("koord-scheduler", "scheduling.koordinator.sh", "reservations", "get"): "after a write that conflicted: what it is by now",
     ("koord-manager", "events.k8s.io", "events", "patch"): "an event that comes again",
