@@ -254,5 +254,5 @@ for each_seed in SEEDS:
 
 if __name__ == "__main__":
     schedulers.skip_without_cluster(schedulers.KUBE_SCHEDULER)
-    kube_version.skip_before(34, "resource.k8s.io/v1")
+    kube_version.skip_before(35, "the kube-scheduler that gives claims as koord does")
     unittest.main(verbosity=2)
