@@ -182,7 +182,7 @@ class SwapTest(unittest.TestCase):
             name, amounts = node["metadata"]["name"], node["status"]["allocatable"]
             for kind in KINDS:
                 text = amounts.get(f"kubernetes.io/batch-{kind}")
-                if text or self.lent[name, kind]:  # a new one lends when the manager has seen it
+                if text or (name, kind) in self.lent:  # a new one lends when the manager has seen it
                     self.lent[name, kind].append(quantity(text))
         for pod in self.items(PODS):
             if pod["spec"].get("nodeName"):
