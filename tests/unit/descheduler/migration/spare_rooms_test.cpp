@@ -9,6 +9,23 @@
 namespace koord::descheduler::migration::test {
 namespace {
 
+api::Reservation room(std::string_view name, std::string_view node) {
+  api::Reservation made;
+  made.metadata.name = made.metadata.uid = name;
+  made.spec.owners.emplace_back().controller.ensure().owner.uid = "set";
+  made.status.phase = "Available";
+  made.status.node_name = Symbol(node);
+  return made;
+}
+void take(api::Reservation& room) {
+  room.status.phase = "Succeeded";
+  room.status.current_owners.emplace_back().name = "new";
+}
+void has(api::Pod& pod, std::string_view room) {
+  pod.metadata.annotations[api::ReservationAllocated::kAnnotation] =
+      Symbol(fmt::format(R"({{"name":"{0}","uid":"{0}"}})", room));
+}
+
 /// A workload of two: "own" stays and has lost its room to "new", who came for the pod of "other", whose room
 /// is free. Each part may be changed before it is asked.
 struct Moves {
@@ -26,22 +43,6 @@ struct Moves {
     take(own_room);
     has(new_pod, "own");
     evicting("True", "EvictComplete");
-  }
-  static api::Reservation room(std::string_view name, std::string_view node) {
-    api::Reservation made;
-    made.metadata.name = made.metadata.uid = name;
-    made.spec.owners.emplace_back().controller.ensure().owner.uid = "set";
-    made.status.phase = "Available";
-    made.status.node_name = Symbol(node);
-    return made;
-  }
-  static void take(api::Reservation& room) {
-    room.status.phase = "Succeeded";
-    room.status.current_owners.emplace_back().name = "new";
-  }
-  static void has(api::Pod& pod, std::string_view room) {
-    pod.metadata.annotations[api::ReservationAllocated::kAnnotation] =
-        Symbol(fmt::format(R"({{"name":"{0}","uid":"{0}"}})", room));
   }
   void evicting(std::string_view status, std::string_view reason) {
     other_job.status.conditions.clear();
@@ -103,9 +104,9 @@ TEST_CASE("a room that is left over") {
          m.lost_pod->status.phase = "Failed";
        },
        Spare::there},
-      {"has its pod already, and does not say so yet", [](Moves& m) { m.has(m.new_pod, "other"); },
+      {"has its pod already, and does not say so yet", [](Moves& m) { has(m.new_pod, "other"); },
        Spare::none},
-      {"has its pod already", [](Moves& m) { m.take(m.other_room); }, Spare::none},
+      {"has its pod already", [](Moves& m) { take(m.other_room); }, Spare::none},
       {"has an owner already", [](Moves& m) { m.other_room.status.current_owners.emplace_back(); },
        Spare::none},
       {"is for one pod alone",
@@ -119,14 +120,14 @@ TEST_CASE("a room that is left over") {
       {"another one that has lost its room comes before",
        [](Moves& m) {
          m.lost_pod = make_pod("lost", "node-0", "set");
-         m.take(m.lost_room);
+         take(m.lost_room);
        },
        Spare::perhaps},
       {"another one that has lost its room comes after",
        [](Moves& m) {
          m.lost_pod = make_pod("lost", "node-0", "set");
          m.lost_job.metadata.name = "x";
-         m.take(m.lost_room);
+         take(m.lost_room);
        },
        Spare::there},
   };
