@@ -146,6 +146,20 @@ class Descheduler(migrations.World):
                  for one in self.api.list("/api/v1/nodes")}
         return nodes, {(one["metadata"]["name"], one["metadata"]["uid"]) for path in (RESERVATIONS, JOBS) for one in self.api.list(path)}
 
+    def test_a_group_of_nodes_is_drained_behind_a_budget_that_lets_one_go_at_a_time(self):
+        """Whoever is let go first: a new pod takes the first room of its workload, which may be another one's."""
+        self.grant_drain()
+        before = {pod["metadata"]["uid"] for pod in self.full(5, "old-0", "old-1", labels=POOL)}
+        self.budget(4)
+        self.nodes("new-0", "new-1", "new-2")
+        self.start(plugin("Drain"), DRAIN)
+        self.drain("out")
+        self.until_group("out", "the group is drained", lambda status: status.get("phase") in ("Succeeded", "Failed", "Aborted"))
+        self.assertEqual({(row["PHASE"], row["MIGRATING"]) for row in self.table("drainnodes").values()}, {("Complete", "0")})
+        self.assertEqual(self.group("out")["phase"], "Succeeded")
+        self.assertEqual({pod["metadata"]["uid"] for pod in self.all_ready(5)} & before, set())
+        self.assertEqual([event["responseStatus"]["code"] for event in self.asked("create", "pods", "eviction")].count(201), 5)
+
     def test_an_aborted_drain_takes_back_its_own_and_nothing_else(self):
         self.grant_drain()
         before = self.full(6, "old-0", "old-1", labels=POOL)
