@@ -16,6 +16,22 @@ constexpr std::size_t kMostAsked = 64;
 /// would.
 constexpr std::uint32_t kMostQuestions = 3;
 
+/// Of one attempt, about other nodes or about victims.
+std::shared_ptr<const ExtenderAnswer> both(const ExtenderAnswer& earlier, const ExtenderAnswer& later) {
+  auto all = std::make_shared<ExtenderAnswer>(earlier);
+  if (later.victims) {
+    all->victims = later.victims;
+    all->victims_error = later.victims_error;
+    return all;
+  }
+  all->error = later.error;
+  for (const auto& [node, score] : later.passed) all->passed.insert_or_assign(node, score);
+  all->refused.insert(later.refused.begin(), later.refused.end());
+  all->resolvable.insert(later.resolvable.begin(), later.resolvable.end());
+  for (const auto& [reason, nodes] : later.reasons) all->reasons[reason] += nodes;
+  return all;
+}
+
 }  // namespace
 
 /// The choice among the nodes that they let pass, by their scores, too. What happened since they were asked
@@ -102,13 +118,7 @@ void Engine::answered(const api::Pod& object, std::shared_ptr<const ExtenderAnsw
   --asked_;
   QueuedPod* pod = find(object);
   if (pod == nullptr || pod->place != Place::asking || pod->questions == 0) return;
-  if (answer->victims && pod->answer) {
-    auto both = std::make_shared<ExtenderAnswer>(*pod->answer);
-    both->victims = answer->victims;
-    both->victims_error = answer->victims_error;
-    answer = std::move(both);
-  }
-  pod->answer = std::move(answer);
+  pod->answer = pod->answer ? both(*pod->answer, *answer) : std::move(answer);
   if (std::find(answered_.begin(), answered_.end(), pod) == answered_.end()) answered_.push_back(pod);
 }
 

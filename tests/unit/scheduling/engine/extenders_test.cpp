@@ -321,6 +321,25 @@ TEST_CASE("victims help where an extender says so, and nowhere else") {
         "on node \"a\", 2 Preemption is not helpful for scheduling.");
 }
 
+TEST_CASE("who is asked once more is asked about the nodes that are new, and all answers count") {
+  Extended world;
+  world.engine.put_pod(make_pod("p"));
+  const Decision first = world.question("a b c");
+  world.engine.put_node(make_node("d"));
+  world.answer(first, {}, "no");
+  const Decision second = world.question("d");
+  SECTION("refused by all") {
+    world.answer(second, {}, "never");
+    const std::vector<Decision> decisions = world.run();  // it is tried again: a node came meanwhile
+    REQUIRE_FALSE(decisions.empty());
+    CHECK(decisions.front().message() == "0/4 nodes are available: 1 never, 3 no.");
+  }
+  SECTION("the new one will do") {
+    world.answer(second, {{"d", 1}});
+    CHECK(world.one().node() == Symbol("d"));
+  }
+}
+
 TEST_CASE("who is asked about which pods") {
   const auto interested = [](const char* resource, const PodEdit& edit) {
     return is_interested(extender(resource), *make_pod("p", "1", "1Gi", edit));
