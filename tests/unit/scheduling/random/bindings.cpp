@@ -182,6 +182,7 @@ void RandomWorld::end_binding(const std::string& key, bool well) {
   take_away(key);
   waiting_[key] = pod;
   refusals_[key] = {steps_, steps_, "its binding failed", false};
+  failed_.insert(key);
   world_.engine.binding_failed(*pod);
   give_back(ended);
 }

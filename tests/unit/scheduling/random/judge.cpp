@@ -190,6 +190,7 @@ void RandomWorld::look_for_forgotten() {
       end_gone();
     pass_time();
     answer_held();
+    failed_.clear();
     decide();
     settled = assumed_.empty() && std::none_of(asked_.begin(), asked_.end(), is_held);
   }
@@ -197,7 +198,7 @@ void RandomWorld::look_for_forgotten() {
   for (const auto& [key, pod] : waiting_) {
     if (!PodLives::is_ours(*pod)) continue;
     const Refusal& last = refusals_[key];
-    if (last.by_seat) continue;
+    if (last.by_seat || failed_.contains(key)) continue;  // who has just failed waits for its backoff
     if (const reference::Answer now = reference::evaluate(cluster_, served(*pod).oracle, *pod);
         now.feasible > 0)
       tell(*pod, fmt::format("it waits, although {} of {} nodes would do; step {}: {}", now.feasible,

@@ -129,6 +129,7 @@ class RandomWorld {
   reference::ByKey<api::Pod> assumed_;  // of cluster_.pods: the engine knows them without a node
   reference::ByKey<api::Pod> waiting_;
   std::map<std::string, Refusal> refusals_;  // the last ones, of those that wait
+  std::set<std::string> failed_;             // whose bindings failed, since the last round began
   std::map<std::string, Flight> flights_;    // by uid
   std::map<std::string, Asked> asked_;       // by uid
   std::map<std::string, int> tried_;         // how often an extender was asked to bind, by uid
