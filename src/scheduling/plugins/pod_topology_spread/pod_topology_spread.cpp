@@ -216,6 +216,9 @@ class PodTopologySpread final : public Plugin,
   bool worth_retrying(const PodInfo& pod, const ClusterEvent& event) const override {
     // By what it is counted with, and whether at all.
     if (owner_events_.has(event.kind)) return pod.pod->spec.topology_spread_constraints.empty();
+    // By its labels, where it has no constraints of its own.
+    if (event.kind == EventKind::own_pod_label && pod.pod->spec.topology_spread_constraints.empty())
+      return !default_hard_.empty();
     const std::vector<Constraint> constraints = hard(*pod.pod);
     if (event.old_node != nullptr || event.new_node != nullptr)
       return node_may_help(constraints, event.old_node, event.new_node);
