@@ -36,7 +36,7 @@ std::string RandomWorld::refused_by_seat(const api::Pod& pod, const std::string&
 void RandomWorld::begin_binding(const Decision& d) {
   const Served& here = served(*d.pod);
   const SeatRule rule = SeatRule::of(*d.pod);
-  Flight flight{d.pod, d.node().str(), here.seats, {}, d.tells_end(), false, steps_, {}, {}};
+  Flight flight{d.pod, d.node().str(), here.seats, {}, d.tells_end(), false, steps_, {}, {}, here.binds};
   auto assumed = reference::assumed_on(cluster_, here.oracle, *d.pod, *cluster_.nodes.at(flight.node));
   std::string waits_for;
   for (const char seat : here.seats)
@@ -116,6 +116,7 @@ void RandomWorld::judge_end_of_wait(const Decision& d, Flight& flight) {
   if (well) {
     flight.waits.clear();
     flight.said.reset();
+    flight.tells_end = d.tells_end();
     if (random_.chance(50)) end_binding(key, true);
     return;
   }
@@ -200,7 +201,7 @@ bool RandomWorld::write_volumes(Flight& flight) {
       return false;
   // It waits until all of its claims are bound, those that another pod's binding binds, too.
   for (const api::Volume& v : flight.pod->spec.volumes) {
-    if (!served(*flight.pod).binds || (!v.persistent_volume_claim && !v.ephemeral)) continue;
+    if (!flight.binds || (!v.persistent_volume_claim && !v.ephemeral)) continue;
     const std::string key =
         fmt::format("{}/{}", flight.pod->metadata.namespace_.view(),
                     v.ephemeral ? fmt::format("{}-{}", flight.pod->metadata.name, v.name.view())

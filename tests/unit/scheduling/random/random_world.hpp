@@ -44,6 +44,7 @@ class RandomWorld {
     // While it waits: for which seats until when; how that ends, if somebody has said so: "" well.
     std::map<char, MonoTime> waits;
     std::optional<std::string> said;
+    bool binds = false;  // its profile binds volumes; another scheduler may be named since
   };
   struct Refusal {
     int step = 0, since = 0;  // since: of that attempt's beginning
