@@ -6,6 +6,7 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -27,6 +28,7 @@
 #include "handled_call.hpp"
 #include "koord/async/event.hpp"
 #include "koord/async/task_group.hpp"
+#include "koord/async/timer.hpp"
 #include "relayed_call.hpp"
 
 namespace koord::rpc {
@@ -36,32 +38,40 @@ namespace {
 constexpr int kAhead = 16;
 /// For what gRPC's thread does when a server ends.
 constexpr std::chrono::seconds kLetGo{2};
+/// A crowd of calls: some 16 MiB. Once it has gone, its memory goes back: what outlives it lies between its
+/// parts, and keeps malloc from giving them back itself.
+constexpr int kCrowd = 512;
+constexpr std::chrono::seconds kGone{1};
 
 /// Calls that gRPC knows, those too that it waits for; may outlive their server.
 class Outstanding {
  public:
   void add() {
     const std::lock_guard lock(mutex_);
-    ++count_;
+    most_ = std::max(most_, ++count_);
   }
-  /// Whether it was the last one.
-  bool remove() {
+  enum class Left : std::uint8_t { some, few, none };
+  /// few: of a crowd, for the first time.
+  Left remove() {
     const std::lock_guard lock(mutex_);
-    if (--count_ > 0) return false;
-    none_.notify_all();
-    return true;
+    --count_;
+    if (count_ == 0) none_.notify_all();
+    if (count_ == 0) return Left::none;
+    if (most_ < kCrowd || count_ > 2 * kAhead) return Left::some;
+    most_ = count_;
+    return Left::few;
   }
   /// Blocks until there are none, or for so long.
   void wait(std::chrono::seconds most) {
     std::unique_lock lock(mutex_);
     none_.wait_for(lock, most, [this] { return count_ == 0; });
   }
-  Event drained, ended;  // on the event loop's thread
+  Event drained, ended, few;  // on the event loop's thread
 
  private:
   std::mutex mutex_;
   std::condition_variable none_;
-  int count_ = 0;
+  int count_ = 0, most_ = 0;  // most_: since there were few
 };
 
 }  // namespace
@@ -108,6 +118,7 @@ class Server::Impl {
     for (int i = 0; i < kAhead; ++i) wait_for_call();
     listened_ = true;
     accepting_.spawn("accept", accept());
+    accepting_.spawn("memory", give_back_memory());
     return {};
   }
 
@@ -154,13 +165,25 @@ class Server::Impl {
     }
   }
 
+  Task<Result<>> give_back_memory() {
+    for (;;) {
+      KOORD_CO_CHECK(co_await outstanding_->few.wait());
+      outstanding_->few.reset();
+      KOORD_CO_CHECK(co_await sleep(clock_, kGone));
+      malloc_trim(0);
+    }
+  }
+
   void wait_for_call() {
     outstanding_->add();
     auto* const incoming =
         new Incoming([this](Incoming& call) { arrived(call); },
                      [outstanding = outstanding_, executor = engine_.executor()] {
-                       if (outstanding->remove())
-                         boost::asio::post(executor, [outstanding] { outstanding->drained.set(); });
+                       const auto left = outstanding->remove();
+                       if (left == Outstanding::Left::some) return;
+                       boost::asio::post(executor, [outstanding, last = left == Outstanding::Left::none] {
+                         (last ? outstanding->drained : outstanding->few).set();
+                       });
                      });
     incoming->wait(service_, *completions_);
   }
