@@ -101,9 +101,10 @@ def main():
         def limited():
             return be.quota_cpus() is not None and be.quota_cpus() <= os.cpu_count() * PERCENT / 100 + 0.01
 
-        before, amounts = pods_of(node), []
+        before, amounts, busy = pods_of(node), [], 0
         for agent, name in ((theirs, "the original"), (ours, "koord"), (theirs, "the original again")):
             amounts.append(settled(node, agent, name))
+            busy = max(busy, others_rate([be], 5))  # by then, not when all is over
             wait_for(f"{name} holds best-effort work back", limited, 60)
             print(f"{name}: {amounts[-1]}", flush=True)
             assert pods_of(node) == before, (pods_of(node), before)
@@ -119,7 +120,6 @@ def main():
             be.write("cpu", "cpu.cfs_quota_us", "-1")  # which the original leaves behind
         first = amounts[0]["memory"]
         assert max(abs(one["memory"] - first) for one in amounts) <= WITHIN * first, amounts
-        busy = others_rate([be], 5)
         first = amounts[0]["cpu"]
         far = max(abs(one["cpu"] - first) for one in amounts)
         if far > WITHIN * max(first, 1):
