@@ -113,7 +113,7 @@ class Controller {
     bool pod_stays = false;
     Spare spare = Spare::none;
     Scene scene() const { return {pod.get(), reservation.get(), successor.get(), pod_stays, spare}; }
-    bool has_lost_its_room() const { return pod && reservation && reservation->status.phase == "Succeeded"; }
+    bool has_lost_its_room() const { return migration::has_lost_its_room(reservation.get(), pod.get()); }
   };
 
   // controller.cpp: what happens, and when who is looked at

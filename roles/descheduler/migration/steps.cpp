@@ -88,8 +88,13 @@ Spare Controller::spare_room_for(const JobPtr& job, const Held& held) const {
       if (it->second.pod_gone) one.pod = nullptr;
     }
   }
-  return spare_room({.job = job, .room = held.reservation, .pod = held.pod}, others,
-                    parts_.workloads.pods_of(workload->uid.view()), known.replicas);
+  // As of a Deployment, those of all its ReplicaSets.
+  std::vector<PodPtr> pods;
+  for (const std::string& owner : known.owners) {
+    const std::vector<PodPtr> its = parts_.workloads.pods_of(owner);
+    pods.insert(pods.end(), its.begin(), its.end());
+  }
+  return spare_room({.job = job, .room = held.reservation, .pod = held.pod}, others, pods, known.replicas);
 }
 
 /// That pods of the job's workload have left a moment ago, or are about to.

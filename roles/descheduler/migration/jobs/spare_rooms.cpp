@@ -37,11 +37,6 @@ std::set<std::string> rooms_of(const Pods& workload) {
   return taken;
 }
 
-bool has_lost_its_room(const Migration& migration) {
-  return migration.room && migration.room->status.phase == "Succeeded" && migration.pod &&
-         !migration.pod->metadata.deletion_timestamp;
-}
-
 /// Nobody has refused so far that its pod goes, or it goes.
 bool is_going(const Migration& migration) {
   const api::PodMigrationJobCondition* said = condition_of(migration.job->status, "Eviction");
@@ -52,12 +47,18 @@ bool is_going(const Migration& migration) {
 
 }  // namespace
 
+bool has_lost_its_room(const api::Reservation* room, const api::Pod* pod) {
+  return room != nullptr && room->status.phase == "Succeeded" && !is_for_one_pod(*room) && pod != nullptr &&
+         !pod->metadata.deletion_timestamp;
+}
+
 Spare spare_room(const Migration& own, const std::vector<Migration>& others, const Pods& workload,
                  std::int64_t replicas) {
+  if (replicas <= 0) return Spare::none;
   const std::set<std::string> taken = rooms_of(workload);
   std::size_t free = 0, may_become = 0, before = 0;
   for (const Migration& other : others) {
-    if (has_lost_its_room(other)) {
+    if (has_lost_its_room(other.room.get(), other.pod.get())) {
       before += other.job->metadata.name < own.job->metadata.name ? 1 : 0;
     } else if (other.room && other.room->status.phase == "Available" && !is_for_one_pod(*other.room) &&
                other.room->status.current_owners.empty() && !taken.contains(other.room->metadata.uid) &&

@@ -96,6 +96,7 @@ TEST_CASE("a room that is left over") {
        },
        Spare::perhaps},
       {"the workload is short of a pod, which will come", [](Moves& m) { m.replicas = 3; }, Spare::perhaps},
+      {"nobody knows how many the workload is to have", [](Moves& m) { m.replicas = 0; }, Spare::none},
       {"a pod of the workload has no node yet", [](Moves& m) { m.new_pod.spec.node_name = Symbol(); },
        Spare::perhaps},
       {"a pod that is over is none of its pods",
@@ -123,6 +124,14 @@ TEST_CASE("a room that is left over") {
          take(m.lost_room);
        },
        Spare::perhaps},
+      {"another one's room was for one pod, which has it",
+       [](Moves& m) {
+         m.lost_pod = make_pod("lost", "node-0", "set");
+         take(m.lost_room);
+         m.lost_room.spec.owners = {{}};
+         m.lost_room.spec.owners[0].object.ensure().name = "lost";
+       },
+       Spare::there},
       {"another one that has lost its room comes after",
        [](Moves& m) {
          m.lost_pod = make_pod("lost", "node-0", "set");
