@@ -143,7 +143,7 @@ std::vector<std::int64_t> scores(SpreadRig& rig, PodState& state, const PodInfo&
   return out;
 }
 
-TEST_CASE("pods that are to be spread by default are tried again when what owns them changes") {
+TEST_CASE("pods that are to be spread by default are tried again when what owns them changes, or they do") {
   KubeSchedulerConfiguration config;
   config.profiles.emplace_back().plugin_config.push_back(
       {"PodTopologySpread",
@@ -165,7 +165,10 @@ TEST_CASE("pods that are to be spread by default are tried again when what owns 
       "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match pod topology spread constraints.");
   world.clock.advance(std::chrono::seconds(5));
   CHECK(world.run().empty());
-  world.engine.remove_object<api::Service>(service);
+  SECTION("the service goes") { world.engine.remove_object<api::Service>(service); }
+  SECTION("the pod is no longer one of the service's") {
+    world.engine.put_pod(app_pod("p", [](api::Pod& p) { p.metadata.labels["app"] = "b"; }));
+  }
   CHECK(world.one().node() == "a");
 }
 
