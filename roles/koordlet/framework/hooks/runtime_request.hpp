@@ -23,9 +23,10 @@ struct RuntimePair {
   friend bool operator==(const RuntimePair&, const RuntimePair&) = default;
 };
 struct RuntimeDevice {
-  std::string host_path;            // "/dev/nvidia0"
-  std::string path;                 // in the container; empty: the same
-  std::string permissions = "rwm";  // of r, w and m
+  std::string host_path;                                  // "/dev/nvidia0"
+  std::string path;                                       // in the container; empty: the same
+  std::string permissions = "rwm";                        // of r, w and m
+  std::optional<std::uint32_t> file_mode = std::nullopt;  // nothing: the host's file's
   friend bool operator==(const RuntimeDevice&, const RuntimeDevice&) = default;
 };
 struct RuntimeMount {

@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kFolder = "/dev/infiniband";
 constexpr std::int64_t kWhole = 100;                                  // percent
 constexpr std::string_view kConnections = "/dev/infiniband/rdma_cm";  // what every user of RDMA needs
+constexpr std::uint32_t kForAll = 0666;  // whoever the container runs as, as upstream has it
 
 std::int64_t part_of(const GivenDevice& device) { return device.rdma >= 0 ? device.rdma : kWhole; }
 
@@ -56,7 +57,8 @@ void give(const HookFacts& facts, const HookTarget& target, const GivenDevice& d
   if (const std::string name = cdi_name(facts, *target.request, bus_id, found->second); !name.empty())
     answer.cdi_devices.push_back(name);
   else
-    answer.devices.push_back({.host_path = fmt::format("{}/{}", kFolder, found->second), .path = {}});
+    answer.devices.push_back(
+        {.host_path = fmt::format("{}/{}", kFolder, found->second), .path = {}, .file_mode = kForAll});
 }
 
 void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer) {
@@ -74,7 +76,8 @@ void answer(const HookFacts& facts, const HookTarget& target, HookAnswer& answer
     if (device.functions.empty()) give(facts, target, device, device.id, answer);
   }
   if (!answer.devices.empty() || !answer.cdi_devices.empty())
-    answer.devices.insert(answer.devices.begin(), {.host_path = std::string(kConnections), .path = {}});
+    answer.devices.insert(answer.devices.begin(),
+                          {.host_path = std::string(kConnections), .path = {}, .file_mode = kForAll});
 }
 
 constexpr Hook kHook{.audit_reason = "rdma device inject", .answer = &answer};

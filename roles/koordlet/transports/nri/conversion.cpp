@@ -136,6 +136,7 @@ rpc::nri::Adjustment adjustment_of(const Verdict& verdict, const FindDevice& fin
       continue;
     }
     if (!device.path.empty()) found->path = device.path;
+    if (device.file_mode) found->file_mode = *device.file_mode;
     adjustment.devices.push_back(std::move(*found));
   }
   adjustment.cdi_devices = verdict.cdi_devices;

@@ -13,7 +13,10 @@ TEST_CASE("RDMA: cards, functions, and what is not there or somebody else's") {
   rig.node.verbs = {{"0000:3b:00.0", "uverbs0"}, {"0000:3b:00.2", "uverbs2"}, {"0000:3b:00.3", "uverbs3"}};
   const auto given = [&rig](std::string_view allocated) {
     std::vector<std::string> paths;
-    for (const RuntimeDevice& device : rig.create(allocated).devices) paths.push_back(device.host_path);
+    for (const RuntimeDevice& device : rig.create(allocated).devices) {
+      CHECK(device.file_mode == 0666);  // whatever the host's file says: containers need not run as root
+      paths.push_back(device.host_path);
+    }
     return paths;
   };
   using Paths = std::vector<std::string>;

@@ -112,7 +112,8 @@ TEST_CASE("A container that is made gets what hooks say, and hooks see what the 
   rig.verdict.env = {{"B", "2"}};
   rig.verdict.annotations = {{"k", "v"}};
   rig.verdict.mounts = {{"/lib/x", "/x", "bind", {"ro", "rbind"}}};
-  rig.verdict.devices = {{"/dev/a", "/dev/b"}, {"/dev/none", ""}, {"/dev/c", ""}};
+  rig.verdict.devices = {
+      {"/dev/a", "/dev/b"}, {"/dev/none", ""}, {.host_path = "/dev/c", .path = "", .file_mode = 0600}};
   const auto answer = decode_create_container_answer(rig.happened(Event::create_container));
   REQUIRE(answer.has_value());
   CHECK(answer->updates.empty());
@@ -121,7 +122,7 @@ TEST_CASE("A container that is made gets what hooks say, and hooks see what the 
             .annotations = {{"k", "v"}},
             .env = {{"B", "2"}},
             .mounts = {{"/lib/x", "/x", "bind", {"ro", "rbind"}}},
-            .devices = {{"/dev/b", "c", 5, 7, 0666}, {"/dev/c", "c", 5, 7, 0666}},
+            .devices = {{"/dev/b", "c", 5, 7, 0666}, {"/dev/c", "c", 5, 7, 0600}},
             .resources = {.memory_limit = 1 << 20, .cpu_shares = 2048, .cpu_quota = -1, .cpuset_cpus = "2-3"},
             .oom_score_adj = {}});
   CHECK(rig.log.contains("/dev/none is no device of this host"));
