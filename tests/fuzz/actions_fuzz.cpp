@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (unfinished)
     for (const std::string& group : *unfinished) check(group.find('\n') == std::string::npos);
   auto pod = std::make_shared<PodInfo>();
-  pod->uid = "a uid that no input has";
+  pod->uid = std::string(size + 1, 'x');  // which the input cannot have
   pod->containers.push_back({.name = "c", .id = "c", .group = "g"});
   if (actions.room("s") == 0) return 0;
   check(actions.begin({.pod = pod, .message = "m", .strategy = "s"}, false));

@@ -23,4 +23,4 @@ class Original(Agent):
                         f"-var-lib-kubelet-dir={node.kubelet_root}/", f"-tsdb-path={self.folder}/metrics",
                         f"-audit-log-dir={self.folder}/audit", f"-runtime-hooks-addr={self.folder}/hooks.sock",
                         f"-runtime-hooks-config-path={self.folder}/hooks"]
-        os.makedirs(f"{self.folder}/hooks")
+        os.makedirs(f"{self.folder}/hooks", exist_ok=True)

@@ -138,6 +138,16 @@ Resources resources_of(const Value* config) {
   return out;
 }
 
+/// Docker refuses 1000.0 where it wants 1000. Written anew it would be 1000, and taken.
+Result<> whole_numbers(const Value* config) {
+  if (config == nullptr) return {};
+  for (const Number& number : kNumbers)
+    if (const Value* found = member(*config, number.name);
+        found != nullptr && found->is_number() && !found->is_int())
+      return Error(Code::parse, fmt::format("{}: expected a whole number of 64 bits", number.name));
+  return {};
+}
+
 void apply_resources(Value& config, const ResourceChange& change, bool oom_score, json::Arena& arena) {
   for (const Number& number : kNumbers)
     if (const auto& value = change.*number.change; value && (oom_score || number.name != kOomScore))
@@ -189,6 +199,7 @@ Result<CreateBody> CreateBody::read(std::string_view text) {
   KOORD_TRY(document, read_object(text));
   NoneTwice none_twice;
   KOORD_CHECK(json::read(text, none_twice));
+  KOORD_CHECK(whole_numbers(member(document, "HostConfig")));
   out.body_ = std::move(document);
   out.labels_ = map_of(out.body_, "Labels");
   out.type_ = pair_of(out.labels_, kTypeLabel);
@@ -257,6 +268,7 @@ std::string CreateBody::text() const { return json::to_text(body_); }
 Result<UpdateBody> UpdateBody::read(std::string_view text) {
   UpdateBody out;
   KOORD_TRY(document, read_object(text));
+  KOORD_CHECK(whole_numbers(&document));
   out.body_ = std::move(document);
   return out;
 }

@@ -138,8 +138,9 @@ ResctrlBook::Outcome ResctrlBook::pass(std::span<const CacheGroup> wanted,
     if (const auto row = rows.find(one.group); row != rows.end())
       row->second.pods.insert(one.pods.begin(), one.pods.end());
   save(rows, mount_, outcome);
+  // One that is new holds nobody back yet: its tasks come when its schemata are written.
   for (std::size_t i = 0; i < members.size(); ++i)
-    if (!outcome.groups[i].refused) fill(members[i], outcome.groups[i]);
+    if (!outcome.groups[i].refused && !outcome.groups[i].made) fill(members[i], outcome.groups[i]);
   if (mount_ && rows.empty() && wanted.empty()) unmount(outcome);
   return outcome;
 }

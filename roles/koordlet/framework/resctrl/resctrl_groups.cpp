@@ -78,13 +78,14 @@ std::vector<std::string> ResctrlGroups::all_swept() const {
 
 bool ResctrlGroups::tick() {
   const bool made = std::exchange(made_, false);
-  if (wanted_.size() < strategies_ || under_way_) return made;
+  // Schemata of what was made are written with this tick, and only then are there tasks.
+  if (made || wanted_.size() < strategies_ || under_way_) return made;
   const bool idle = book_.empty() && std::ranges::all_of(wanted_, [](const auto& one) {
                       return one.second.groups.empty() && one.second.swept.empty();
                     });
   const MonoTime now = clock_.mono();
   if (idle) due_ = false;
-  if (idle || (!due_ && began_ && now - *began_ < options_.again)) return made;
+  if (idle || (!due_ && began_ && now - *began_ < options_.again)) return false;
   due_ = false;
   under_way_ = true;
   began_ = now;
@@ -95,7 +96,7 @@ bool ResctrlGroups::tick() {
         under_way_ = false;
         finish(*outcome);
       });
-  return std::exchange(made_, false) || made;
+  return std::exchange(made_, false);
 }
 
 Result<std::size_t> ResctrlGroups::give_back() {
@@ -153,7 +154,7 @@ void ResctrlGroups::tell_of_mount(const ResctrlBook::Outcome& outcome) {
 
 void ResctrlGroups::tell(const ResctrlBook::Outcome::Group& group) {
   if (group.made) {
-    made_ = true;
+    made_ = due_ = true;  // its tasks come with the next pass
     log_.v(1, "a group of resctrl was made", kv("group", group.group));
     audit(group.group, "made");
   }

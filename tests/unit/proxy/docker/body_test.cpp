@@ -134,6 +134,14 @@ TEST_CASE("whose a create is, and what is none") {
     REQUIRE_FALSE(CreateBody::read(twice).has_value());
     CHECK(CreateBody::read(twice).error().code() == Code::parse);
   }
+  // Docker takes no such number; one that is written anew would be a whole one.
+  for (const char* broken : {R"({"HostConfig":{"CpuPeriod":1000.0}})", R"({"HostConfig":{"memory":1e3}})",
+                             R"({"HostConfig":{"Memory":9223372036854775808}})"}) {
+    INFO(broken);
+    REQUIRE_FALSE(CreateBody::read(broken).has_value());
+    CHECK(CreateBody::read(broken).error().message().ends_with(": expected a whole number of 64 bits"));
+  }
+  CHECK_FALSE(UpdateBody::read(R"({"CpuShares":1.5})").has_value());
   CHECK(CreateBody::read(R"({"Image":"x","Image":"y"})").has_value());
   // Of other types than they should be: as if they were not there.
   const CreateBody odd = read(R"({"Labels":7,"Env":{"A":1},"HostConfig":["x"],"X":1})");
