@@ -450,6 +450,7 @@ std::int64_t Quantity::scaled_value(int scale) const {
 
 double Quantity::to_double() const {
   const double base = is_big() ? static_cast<double>(heap_ptr_->number) : static_cast<double>(small_value());
+  if (base == 0) return base;  // "0e8000" is no number times infinity
   return scale_ == 0 ? base : scale_ < 0 ? base / std::pow(10.0, -scale_) : base * std::pow(10.0, scale_);
 }
 

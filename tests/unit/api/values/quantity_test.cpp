@@ -115,6 +115,7 @@ TEST_CASE("Quantity computes at the edges of 64 bits") {
   CHECK(Quantity::from_int(3).scaled_value(-18) == 3'000'000'000'000'000'000);
   CHECK(Quantity::from_int(-3).scaled_value(3) == -1);
   CHECK(Quantity::must("1.5Gi").to_double() == Approx(1610612736.0));
+  CHECK(Quantity::must("0e8000").to_double() == 0.0);  // not 0 times infinity
 }
 
 TEST_CASE("copies share and outlive what they were copied from") {
