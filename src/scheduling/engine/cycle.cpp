@@ -256,6 +256,7 @@ Row Engine::pick(const QueuedPod& pod, ClassState& state) {
 }
 
 void Engine::no_node(QueuedPod& pod, Decision& d, ClassState& state, MonoTime now) {
+  state.judge_refused();  // where extenders took all that plugins had left
   Diagnosis diagnosis = state.diagnose();
   blame_extenders(pod, diagnosis, state);
   if (!diagnosis.error.empty()) {

@@ -116,6 +116,26 @@ TEST_CASE("whom the extenders refuse waits for any event, and is told why") {
   world.question("a b c");
 }
 
+TEST_CASE("whom the extenders leave no node is told of others as they are with nominated pods") {
+  KubeSchedulerConfiguration base;
+  PluginSet& post_filter = base.profiles.emplace_back().plugins.ensure().post_filter;
+  post_filter = {.enabled = {{"DefaultPreemption", {}}}, .disabled = {{"*", {}}}};
+  Extended world(extender(), base);
+  world.engine.put_node(make_node("d", "4", "10Mi"));
+  const auto modest = [](api::Pod& p) { p.spec.preemption_policy = "Never"; };
+  world.engine.put_pod(make_pod("nominated", "100", "1Mi", [&](api::Pod& p) {
+    modest(p);
+    p.status.nominated_node_name = "d";
+    p.spec.priority = 5;
+  }));
+  CHECK(world.one().kind() == Decision::Kind::unschedulable);
+  world.engine.put_pod(make_pod("p", "100m", "128Mi", modest));
+  world.answer(world.question("a b c"), {}, "no such device");
+  CHECK(world.one().message() ==
+        "0/4 nodes are available: 1 Insufficient cpu, 1 Insufficient memory, 3 no such device. preemption: "
+        "not eligible due to preemptionPolicy=Never.");
+}
+
 TEST_CASE("what happened while it was asked is not missed") {
   Extended world;
   world.engine.put_pod(make_pod("p"));
