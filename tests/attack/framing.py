@@ -32,6 +32,7 @@ def cases(port):
     yield "chunk-overflow", post + b"Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n{}\r\n0\r\n\r\n"
     yield "chunk-negative", post + b"Transfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n"
     yield "chunk-extension-bomb", post + b"Transfer-Encoding: chunked\r\n\r\n2;" + b"x" * 200000 + b"\r\n{}\r\n0\r\n\r\n"
+    yield "chunk-quote-open", post + b"Transfer-Encoding: chunked\r\n\r\n2;a=\"b\r\n{}\r\n0\r\n\r\n" + behind
     yield "trailer-bomb", post + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 50000 + b"\r\n"
     yield "header-flood", get + host + b"X: y\r\n" * 50000 + b"\r\n"
     yield "header-of-a-megabyte", get + host + b"X: " + b"y" * (1 << 20) + b"\r\n\r\n"
