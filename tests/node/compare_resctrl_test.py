@@ -9,29 +9,22 @@ import json
 import os
 import random
 import re
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from agent import HERE, Agent, skip_without_role, wait_for  # noqa: E402
+from agent import Agent, skip_without_role, wait_for  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from node_slo import make_objects  # noqa: E402
 from original import ORIGINAL, Original  # noqa: E402
 from real_node import RealNode, free_port, missing  # noqa: E402
+import resctrl_stage  # noqa: E402
+from resctrl_stage import VENDORS, WAYS, ResctrlStage, enter_own_mounts  # noqa: E402
 
 ASKED = "node.koordinator.sh/resctrl"
 GATES = "-feature-gates=Resctrl=true,RdtResctrl=false,BECPUSuppress=false"
-OWN_MOUNTS = "KOORD_TEST_OWN_MOUNTS"
-VENDORS = {"intel": "GenuineIntel", "amd": "AuthenticAMD"}
-WAYS = 15  # of each cache of fake_resctrl.py
 GROUPS = "koordlet-"  # and the pod's uid
+CACHES = 2
 SEED, RANDOM_PODS = 3, 6
-
-
-def enter_own_mounts():
-    """The test goes on in a mount namespace of its own."""
-    if OWN_MOUNTS not in os.environ:
-        os.execvpe("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv], {**os.environ, OWN_MOUNTS: "1"})
 
 
 def asks(range_=None, percent=None, ranges=(), percents=()):
@@ -64,29 +57,12 @@ def cases():
         "one-cache": asks((0, 60), None, [(0, (50, 100)), (1, (0, 7))]),
     }
     for number in range(RANDOM_PODS):
-        ranges = [(cache, of()) for cache in range(2) if chance.random() < 0.4]
-        percents = [(cache, chance.randrange(1, 101)) for cache in range(2) if chance.random() < 0.4]
+        ranges = [(cache, of()) for cache in range(CACHES) if chance.random() < 0.4]
+        percents = [(cache, chance.randrange(1, 101)) for cache in range(CACHES) if chance.random() < 0.4]
         found[f"random-{number}"] = asks(of(), chance.choice((None, chance.randrange(1, 101))), ranges, percents if chance.random() < 0.5 else ())
         if percents and "schemata" not in found[f"random-{number}"]["mb"]:
             found[f"random-{number}"]["mb"]["schemata"] = {"percent": chance.randrange(1, 101)}
     return found
-
-
-def read(*path):
-    try:
-        with open(os.path.join(*path), encoding="utf-8") as file:
-            return file.read()
-    except OSError:
-        return ""
-
-
-def programs(resctrl, group):
-    """What runs in it."""
-    return sorted(read("/proc", task, "cmdline").replace("\0", " ").strip() for task in read(resctrl, group, "tasks").split())
-
-
-def groups(resctrl):
-    return {name for name in os.listdir(resctrl) if name.startswith(GROUPS)}
 
 
 def is_narrow(asked):
@@ -103,48 +79,34 @@ def narrowed(theirs, ours):
 
 
 def observe(node, name, vendor):
-    fs = os.path.join(node.dir, f"fs-{name}-{vendor}")
-    resctrl = os.path.join(fs, "resctrl")
-    os.makedirs(resctrl)
-    for mine in os.listdir("/sys/fs"):
-        os.symlink(f"/sys/fs/{mine}", os.path.join(fs, mine))
-    server = subprocess.Popen([sys.executable, os.path.join(HERE, "..", "support", "fake_resctrl.py"), resctrl, vendor])
-    node.janitor.process(server.pid)
-    wait_for("resctrl is mounted", lambda: os.path.exists(os.path.join(resctrl, "schemata")), 10)
     if name == "original":
         agent = Original(node, free_port())
-        agent.command = [word for word in agent.command if not word.startswith("-sys-fs-root-dir")] + ["-enable-pod-taskids=true"]
+        agent.command.append("-enable-pod-taskids=true")
     else:
         agent = Agent(node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
                       f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/var-run", env={"NODE_NAME": node.name})
-    # The original goes by the processor's vendor and flags.
-    cpuinfo = os.path.join(node.dir, "cpuinfo")
-    with open(cpuinfo, "w", encoding="utf-8") as file:
-        text = re.sub(r"^(flags\s*: .*)$", r"\1 cat_l3 mba", read("/proc/cpuinfo"), flags=re.M)
-        file.write(re.sub(r"^(vendor_id\s*: ).*$", rf"\1{VENDORS[vendor]}", text, flags=re.M))
-    agent.command = ["unshare", "-m", "sh", "-c", f'mount --bind {cpuinfo} /proc/cpuinfo; exec "$@"', "sh", *agent.command, GATES,
-                     f"-sys-fs-root-dir={fs}/"]
+    agent.command.append(GATES)
     node.apply(*(node.pod(pod, "sleep 100000", "LS", annotations={ASKED: json.dumps(asked)}) for pod, asked in cases().items()))
     running = node.wait_running(*cases(), seconds=120)
     of = {pod: GROUPS + running[pod]["metadata"]["uid"] for pod in cases()}
-    agent.start()
-    try:
-        wait_for("the pods' groups", lambda: groups(resctrl) == set(of.values()), 90)
-        wait_for("their tasks", lambda: all(any("sleep" in one for one in programs(resctrl, group)) for group in of.values()), 60)
-        seen = {pod: {"schemata": read(resctrl, group, "schemata"), "tasks": programs(resctrl, group)} for pod, group in of.items()}
-        node.delete(*cases())
-        wait_for("their groups go", lambda: not groups(resctrl), 90)
-    except AssertionError as error:
-        raise AssertionError(f"{error}: {groups(resctrl)}\n{agent.log_tail()}") from None
-    finally:
-        agent.kill()
-        subprocess.run(["umount", resctrl], check=True)
-    assert server.wait(10) == 0
+    with ResctrlStage(node, name, vendor, CACHES) as resctrl:
+        resctrl.before(agent)
+        agent.start()
+        try:
+            wait_for("the pods' groups", lambda: resctrl.groups(GROUPS) == set(of.values()), 90)
+            wait_for("their tasks", lambda: all(any("sleep" in one for one in resctrl.programs(group)) for group in of.values()), 60)
+            seen = {pod: {"schemata": resctrl.schemata(group), "tasks": resctrl.programs(group)} for pod, group in of.items()}
+            node.delete(*cases())
+            wait_for("their groups go", lambda: not resctrl.groups(GROUPS), 90)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {resctrl.groups()}\n{agent.log_tail()}") from None
+        finally:
+            agent.kill()
     return seen
 
 
 def main():
-    reason = missing() or (None if os.path.exists("/dev/fuse") else "this kernel has no FUSE")
+    reason = missing() or resctrl_stage.missing()
     if reason:
         skip(reason)
     if not os.access(ORIGINAL, os.X_OK):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A resctrl in user space, as the kernel has it: fake_resctrl.py FOLDER intel|amd, which it mounts by FUSE (root) and serves until it is
-unmounted. Intel's bandwidth is in percent and in steps of 10, AMD's in eighths of GB/s, of which 2048 are all. Folders are groups: mkdir makes one with all of cache and bandwidth, rmdir gives its tasks back to the root. `schemata` takes lines of caches
+"""A resctrl in user space, as the kernel has it: fake_resctrl.py FOLDER intel|amd CACHES, which it mounts by FUSE (root) and serves until it
+is unmounted. Intel's bandwidth is in percent and in steps of 10, AMD's in eighths of GB/s, of which 2048 are all. Folders are groups: mkdir makes one with all of cache and bandwidth, rmdir gives its tasks back to the root. `schemata` takes lines of caches
 and bandwidth, of which those that make no sense are refused as the kernel does it; `tasks` takes one task a write, which leaves the group
 that it was in. It moves nobody: a task's children are in the root until somebody writes them.
 """
@@ -12,13 +12,15 @@ import stat
 import struct
 import sys
 
-MASK, CACHES, GROUPS = 0x7FFF, (0, 1), 15
+MASK, GROUPS = 0x7FFF, 15
 BANDWIDTH = {"intel": (10, 10, 100), "amd": (1, 1, 2048)}  # least, step, all
 LOOKUP, FORGET, GETATTR, SETATTR, MKDIR, RMDIR, OPEN, READ, WRITE, STATFS, RELEASE = 1, 2, 3, 4, 9, 11, 14, 15, 16, 17, 18
 FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR, ACCESS, BATCH_FORGET = 25, 26, 27, 28, 29, 34, 42
 HEAD, NO_CACHE = struct.Struct("<IIQQIIII"), 1
 INFO = {"L3/cbm_mask": f"{MASK:x}", "L3/min_cbm_bits": "1", "L3/num_closids": str(GROUPS + 1), "L3/shareable_bits": "0",
-        "MB/num_closids": str(GROUPS + 1), "MB/delay_linear": "1", "last_cmd_status": "ok"}
+        "MB/num_closids": str(GROUPS + 1), "MB/delay_linear": "1", "L3_MON/num_rmids": "176", "last_cmd_status": "ok"}
+# What each group has counted, in each cache; it stays so.
+COUNTERS = {"llc_occupancy": 1 << 20, "mbm_local_bytes": 7 << 20, "mbm_total_bytes": 9 << 20}
 
 
 class Refused(OSError):
@@ -30,9 +32,9 @@ def refuse(code):
 
 
 class Group:
-    def __init__(self, bandwidth):
+    def __init__(self, bandwidth, caches):
         self.least, self.step, self.all = bandwidth
-        self.cache, self.bandwidth, self.tasks = dict.fromkeys(CACHES, MASK), dict.fromkeys(CACHES, self.all), set()
+        self.cache, self.bandwidth, self.tasks = dict.fromkeys(range(caches), MASK), dict.fromkeys(range(caches), self.all), set()
 
     def schemata(self):
         lines = (("L3", {cache: f"{mask:x}" for cache, mask in self.cache.items()}), ("MB", self.bandwidth))
@@ -45,7 +47,7 @@ class Group:
             name, _, fields = line.strip().partition(":")
             for field in fields.removesuffix(";").split(";"):
                 cache, _, value = field.partition("=")
-                if not cache.strip().isdigit() or int(cache) not in CACHES:
+                if not cache.strip().isdigit() or int(cache) not in self.cache:
                     refuse(errno.EINVAL)
                 self.set_one(name, int(cache), value.strip())
 
@@ -64,18 +66,20 @@ class Group:
 class Tree:
     """What is there, by path."""
 
-    def __init__(self, vendor):
-        self.bandwidth = BANDWIDTH[vendor]
-        self.info = {**INFO, "MB/min_bandwidth": str(self.bandwidth[0]), "MB/bandwidth_gran": str(self.bandwidth[1])}
-        self.groups = {"": Group(self.bandwidth)}
+    def __init__(self, vendor, caches):
+        self.bandwidth, self.caches = BANDWIDTH[vendor], caches
+        self.monitored = [f"mon_data/mon_L3_{cache:02}" for cache in range(caches)]
+        self.info = {**INFO, "L3_MON/mon_features": "\n".join(COUNTERS), "MB/min_bandwidth": str(self.bandwidth[0]),
+                     "MB/bandwidth_gran": str(self.bandwidth[1])}
+        self.groups = {"": Group(self.bandwidth, self.caches)}
 
     def folders(self):
-        infos = {"info", *(f"info/{os.path.dirname(name)}" for name in self.info if "/" in name)}
-        return infos | set(self.groups)
+        found = {f"info/{os.path.dirname(name)}".rstrip("/") for name in self.info} | set(self.groups)
+        return found | {os.path.join(group, name) for group in self.groups for name in ("mon_data", *self.monitored)}
 
     def files(self):
-        own = {os.path.join(group, name) for group in self.groups for name in ("schemata", "tasks", "mode")}
-        return own | {f"info/{name}" for name in self.info}
+        own = ("schemata", "tasks", "mode", *(f"{folder}/{name}" for folder in self.monitored for name in COUNTERS))
+        return {os.path.join(group, name) for group in self.groups for name in own} | {f"info/{name}" for name in self.info}
 
     def read(self, path):
         if path.startswith("info/"):
@@ -85,11 +89,13 @@ class Tree:
             return self.groups[group].schemata()
         if name == "mode":
             return "shareable\n"
+        if name in COUNTERS:
+            return f"{COUNTERS[name]}\n"
         return "".join(f"{task}\n" for task in sorted(self.groups[group].tasks) if os.path.exists(f"/proc/{task}"))
 
     def write(self, path, text):
         group, name = os.path.split(path)
-        if path.startswith("info/") or name == "mode":
+        if path.startswith("info/") or name == "mode" or name in COUNTERS:
             refuse(errno.EACCES)
         if name == "schemata":
             return self.groups[group].set(text)
@@ -110,7 +116,7 @@ class Tree:
             refuse(errno.EEXIST)
         if len(self.groups) > GROUPS:
             refuse(errno.ENOSPC)
-        self.groups[path] = Group(self.bandwidth)
+        self.groups[path] = Group(self.bandwidth, self.caches)
 
     def remove(self, path):
         if path not in self.groups or not path:
@@ -121,8 +127,8 @@ class Tree:
 class Server:
     """FUSE's own messages: include/uapi/linux/fuse.h."""
 
-    def __init__(self, device, vendor):
-        self.device, self.tree = device, Tree(vendor)
+    def __init__(self, device, tree):
+        self.device, self.tree = device, tree
         self.numbers, self.paths = {"": 1}, {1: ""}
 
     def serve(self):
@@ -209,13 +215,13 @@ class Server:
 
 
 def main():
-    folder, vendor = sys.argv[1:]
+    folder, vendor, caches = sys.argv[1:]
     device = os.open("/dev/fuse", os.O_RDWR)
     libc = ctypes.CDLL(None, use_errno=True)
     options = f"fd={device},rootmode=40755,user_id=0,group_id=0,allow_other".encode()
     if libc.mount(b"fake_resctrl", folder.encode(), b"fuse", 0, options) != 0:
         sys.exit(f"fake_resctrl: {folder}: {os.strerror(ctypes.get_errno())}")
-    Server(device, vendor).serve()
+    Server(device, Tree(vendor, int(caches))).serve()
 
 
 if __name__ == "__main__":
