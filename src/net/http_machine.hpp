@@ -60,7 +60,8 @@ class HttpMachine : public http::basic_parser<kRequest> {
       if (n == 0) {
         // A piece is whole: what Beast still misses is a quote in a chunk's line that nothing ends. Asked
         // again it would take the chunk's size off the body's limit each time.
-        refuse(400, fmt::format("not an HTTP/1.1 {}: a chunk's line breaks off", kKind));
+        refuse(400,
+               fmt::format("not an HTTP/1.1 {}: a quoted string in a chunk header is not closed", kKind));
         break;
       }
     }

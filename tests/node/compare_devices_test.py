@@ -225,14 +225,10 @@ def main():
         # The original does not begin on a node without pods.
         node.apply(node.pod("first", "sleep 100000"))
         node.wait_running("first")
-        made = not os.path.isdir(LOCK)
-        if made:
+        if not os.path.isdir(LOCK):
             os.mkdir(LOCK)
-        try:
-            theirs, ours = (observe(node, name, host, library) for name in ("original", "ours"))
-        finally:
-            if made:
-                os.rmdir(LOCK)
+            node.janitor.folder(LOCK)
+        theirs, ours = (observe(node, name, host, library) for name in ("original", "ours"))
     wrong = []
     for name, found in theirs.items():
         wanted = known(found, library)

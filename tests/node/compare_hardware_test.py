@@ -11,12 +11,12 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from agent import Agent, skip_without_role, wait_for  # noqa: E402
+from agent import skip_without_role, wait_for  # noqa: E402
 from host_tree import Group  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from node_slo import SLO, make_objects  # noqa: E402
-from original import ORIGINAL, Original  # noqa: E402
-from real_node import RealNode, free_port, missing  # noqa: E402
+from original import ORIGINAL, either  # noqa: E402
+from real_node import RealNode, missing  # noqa: E402
 import resctrl_stage  # noqa: E402
 from fake_resctrl import COUNTERS  # noqa: E402
 from resctrl_stage import VENDORS, ResctrlStage, enter_own_mounts  # noqa: E402
@@ -52,11 +52,7 @@ def slo(phase, disk):
 
 
 def observe(node, name, vendor, disk):
-    if name == "original":
-        agent = Original(node, free_port())
-    else:
-        agent = Agent(node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
-                      f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/var-run", env={"NODE_NAME": node.name})
+    agent = either(node, name)
     agent.command += FLAGS
     # It reads no storage at all where LVM's programs are missing.
     for program in ("vgs", "lvs"):

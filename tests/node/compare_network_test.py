@@ -14,12 +14,12 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from agent import Agent, skip_without_role, wait_for  # noqa: E402
+from agent import skip_without_role, wait_for  # noqa: E402
 from cri_stage import enter_own_network  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from node_slo import SLO, make_objects  # noqa: E402
-from original import ORIGINAL, Original  # noqa: E402
-from real_node import RealNode, free_port, missing  # noqa: E402
+from original import ORIGINAL, either  # noqa: E402
+from real_node import RealNode, missing  # noqa: E402
 
 CARD = "eth0"
 NETWORK = f"""ip link add {CARD} type veth peer name peer0
@@ -95,11 +95,7 @@ def when_settled(before):
 
 
 def observe(node, name):
-    if name == "original":
-        agent = Original(node, free_port())
-    else:
-        agent = Agent(node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
-                      f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/var-run", env={"NODE_NAME": node.name})
+    agent = either(node, name)
     agent.command += [GATES]
     connection = node.api.connect()
     seen, before = {}, {}

@@ -12,11 +12,11 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from agent import Agent, skip_without_role, wait_for  # noqa: E402
+from agent import skip_without_role, wait_for  # noqa: E402
 from janitor import Unchanged, skip  # noqa: E402
 from node_slo import make_objects  # noqa: E402
-from original import ORIGINAL, Original  # noqa: E402
-from real_node import RealNode, free_port, missing  # noqa: E402
+from original import ORIGINAL, either  # noqa: E402
+from real_node import RealNode, missing  # noqa: E402
 import resctrl_stage  # noqa: E402
 from resctrl_stage import VENDORS, WAYS, ResctrlStage, enter_own_mounts  # noqa: E402
 
@@ -79,12 +79,9 @@ def narrowed(theirs, ours):
 
 
 def observe(node, name, vendor):
+    agent = either(node, name)
     if name == "original":
-        agent = Original(node, free_port())
         agent.command.append("-enable-pod-taskids=true")
-    else:
-        agent = Agent(node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
-                      f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/var-run", env={"NODE_NAME": node.name})
     agent.command.append(GATES)
     node.apply(*(node.pod(pod, "sleep 100000", "LS", annotations={ASKED: json.dumps(asked)}) for pod, asked in cases().items()))
     running = node.wait_running(*cases(), seconds=120)

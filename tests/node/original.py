@@ -4,7 +4,7 @@ import os
 import subprocess
 
 from agent import Agent
-from real_node import ASSETS
+from real_node import ASSETS, free_port
 
 FOLDER = os.environ.get("KOORDINATOR_BIN", "")
 ORIGINAL = os.path.join(FOLDER, "koordlet")
@@ -24,3 +24,11 @@ class Original(Agent):
                         f"-audit-log-dir={self.folder}/audit", f"-runtime-hooks-addr={self.folder}/hooks.sock",
                         f"-runtime-hooks-config-path={self.folder}/hooks"]
         os.makedirs(f"{self.folder}/hooks", exist_ok=True)
+
+
+def either(node, name):
+    """Not started yet: the original, or ours with the same places."""
+    if name == "original":
+        return Original(node, free_port())
+    return Agent(node.janitor, os.path.join(node.dir, "agent"), free_port(), f"--kubeconfig={node.kubeconfig}",
+                 f"--var-lib-kubelet-dir={node.kubelet_root}", f"--var-run-root-dir={node.dir}/var-run", env={"NODE_NAME": node.name})

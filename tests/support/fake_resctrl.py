@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A resctrl in user space, as the kernel has it: fake_resctrl.py FOLDER intel|amd CACHES, which it mounts by FUSE (root) and serves until it
-is unmounted. Intel's bandwidth is in percent and in steps of 10, AMD's in eighths of GB/s, of which 2048 are all. Folders are groups: mkdir makes one with all of cache and bandwidth, rmdir gives its tasks back to the root. `schemata` takes lines of caches
-and bandwidth, of which those that make no sense are refused as the kernel does it; `tasks` takes one task a write, which leaves the group
-that it was in. It moves nobody: a task's children are in the root until somebody writes them.
+is unmounted. Intel's bandwidth is in percent and in steps of 10, AMD's in eighths of GB/s, of which 2048 are all. Folders are groups: mkdir
+makes one with all of cache and bandwidth, rmdir gives its tasks back to the root. `schemata` takes lines of caches and bandwidth, of which
+those that make no sense are refused as the kernel does it; `tasks` takes one task a write, which leaves the group that it was in. It moves
+nobody: a task's children are in the root until somebody writes them.
 """
 import ctypes
 import errno

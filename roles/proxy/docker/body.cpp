@@ -199,7 +199,8 @@ Result<CreateBody> CreateBody::read(std::string_view text) {
   KOORD_TRY(document, read_object(text));
   NoneTwice none_twice;
   KOORD_CHECK(json::read(text, none_twice));
-  KOORD_CHECK(whole_numbers(member(document, "HostConfig")));
+  if (auto whole = whole_numbers(member(document, "HostConfig")); !whole)
+    return std::move(whole).error().context("HostConfig");
   out.body_ = std::move(document);
   out.labels_ = map_of(out.body_, "Labels");
   out.type_ = pair_of(out.labels_, kTypeLabel);

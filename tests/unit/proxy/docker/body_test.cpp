@@ -139,7 +139,9 @@ TEST_CASE("whose a create is, and what is none") {
                              R"({"HostConfig":{"Memory":9223372036854775808}})"}) {
     INFO(broken);
     REQUIRE_FALSE(CreateBody::read(broken).has_value());
-    CHECK(CreateBody::read(broken).error().message().ends_with(": expected a whole number of 64 bits"));
+    const std::string message(CreateBody::read(broken).error().message());
+    CHECK(message.starts_with("HostConfig: "));
+    CHECK(message.ends_with(": expected a whole number of 64 bits"));
   }
   CHECK_FALSE(UpdateBody::read(R"({"CpuShares":1.5})").has_value());
   CHECK(CreateBody::read(R"({"Image":"x","Image":"y"})").has_value());
