@@ -222,7 +222,8 @@ class CompareGangs(unittest.TestCase):
         self.cluster.create_group(gang)
         left = {}
         for scheduler, namespace in NAMESPACES.items():
-            self.cluster.connection.request("DELETE", "/api/v1/nodes")
+            # A gang that the one before has not bound would make room for itself on these nodes.
+            schedulers.clean(self.api, NAMESPACES.values())
             for number in range(2):
                 kube_api.create(self.cluster.connection, schedulers.node(f"full-{scheduler}-{number}", "4", "64Gi"))
             for number in range(8):
