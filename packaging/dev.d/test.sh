@@ -145,15 +145,17 @@ tier_assets() {
   run_check kube-assets kube-assets
 }
 
-# run_kube_tests PART: they wait more than they compute. Two halves, each with a cluster of its own, one test at a time in each.
+# run_kube_tests PART [AFTER]: they wait more than they compute. Two halves, each with a cluster of its own, one test at a time in
+# each; the tier AFTER follows the first half, beside the rest of the other.
 run_kube_tests() {
-  local part=$1 aside log
+  local part=$1 after=${2:-} aside log
   TEST_RUNNER=(tests/kube/with-cluster)
   log=$(mktemp)
   (run_meson_tests "$part-aside" build --suite aside --num-processes 1) >"$log" 2>&1 &
   aside=$!
   run_meson_tests "$part" build --suite kube --no-suite aside --num-processes 1
   TEST_RUNNER=(env)
+  ${after:+"tier_$after"}
   wait "$aside" || record "$part-aside" "$SECONDS" 0 0 1 0
   cat "$log" >&2
   rm -f "$log"
@@ -162,7 +164,7 @@ run_kube_tests() {
 tier_kube() {
   say "== kube: against a real etcd and kube-apiserver"
   verb_build
-  run_kube_tests kube
+  run_kube_tests kube "$@"
 }
 
 # The same against each other version of Kubernetes, beside that version's own programs.
@@ -193,7 +195,7 @@ tier_vm_kernel() {
   run_check vm-kernel vm-kernel
 }
 
-# Those tests of the node tier that compare values, not times.
+# Those tests of the node tier that compare values, not times: alone, or beside tests of clusters.
 tier_patient() {
   say "== patient: what on real nodes may take its time"
   verb_build
@@ -257,7 +259,7 @@ tier_waiting_beside_sanitizers() {
   local log waiting
   verb_build >&2 # what both use is built before either begins
   log=$(mktemp)
-  (tier_kube; tier_patient) >"$log" 2>&1 &
+  tier_kube patient >"$log" 2>&1 &
   waiting=$!
   # Tests that fail are in the ledger; a part that could not even begin is not, and is one failure.
   (renice -n 10 "$BASHPID" >/dev/null && tier_sanitized && tier_threads) || record sanitizers "$SECONDS" 0 0 1 0
