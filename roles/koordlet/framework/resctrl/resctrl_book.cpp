@@ -132,7 +132,9 @@ ResctrlBook::Outcome ResctrlBook::pass(std::span<const CacheGroup> wanted,
         group.made = true;
       }
     }
+    group.unfilled = known_.insert(one.group).second || group.made;
   }
+  std::erase_if(known_, [&](const std::string& group) { return find(wanted, group) == nullptr; });
   const std::vector<CacheGroup> members = with_fallbacks(wanted);
   for (const CacheGroup& one : members)
     if (const auto row = rows.find(one.group); row != rows.end())
@@ -140,7 +142,7 @@ ResctrlBook::Outcome ResctrlBook::pass(std::span<const CacheGroup> wanted,
   save(rows, mount_, outcome);
   // One that is new holds nobody back yet: its tasks come when its schemata are written.
   for (std::size_t i = 0; i < members.size(); ++i)
-    if (!outcome.groups[i].refused && !outcome.groups[i].made) fill(members[i], outcome.groups[i]);
+    if (!outcome.groups[i].refused && !outcome.groups[i].unfilled) fill(members[i], outcome.groups[i]);
   if (mount_ && rows.empty() && wanted.empty()) unmount(outcome);
   return outcome;
 }

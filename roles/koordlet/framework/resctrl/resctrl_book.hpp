@@ -24,6 +24,7 @@ class ResctrlBook {
     struct Group {
       std::string group;
       bool made = false;
+      bool unfilled = false;         // new to this agent: nobody was moved into it yet
       std::size_t moved = 0;         // tasks that are in it now and were not
       std::size_t others = 0;        // those that somebody else has put elsewhere: they stay there
       std::optional<Error> refused;  // why it is not there, or not all who shall be in it are
@@ -51,7 +52,8 @@ class ResctrlBook {
   /// whoever made them, unless they are wanted: they were an agent's. Mounts it where something is wanted,
   /// and unmounts what it has mounted, unless others have groups in it by then. What was noted of a mount
   /// that is there no more counts no more. A task is moved into a group only out of the root's, or out of
-  /// another of these: it is nobody's else.
+  /// another of these: it is nobody's else. Not with the pass that finds the group for the first time since
+  /// the start, or makes it: an agent that died may have left it without schemata, and it holds nobody back.
   Outcome pass(std::span<const CacheGroup> wanted, std::span<const std::string> swept);
   bool empty() const { return rows_.empty() && !mount_; }
 
@@ -82,6 +84,7 @@ class ResctrlBook {
   ResctrlFiles& files_;
   Rows rows_;
   Mount mount_;
+  std::set<std::string> known_;  // groups that a pass of this agent has found
 };
 
 }  // namespace koord::koordlet

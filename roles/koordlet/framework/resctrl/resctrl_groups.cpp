@@ -153,8 +153,8 @@ void ResctrlGroups::tell_of_mount(const ResctrlBook::Outcome& outcome) {
 }
 
 void ResctrlGroups::tell(const ResctrlBook::Outcome::Group& group) {
+  if (group.unfilled && !group.refused) made_ = due_ = true;  // its tasks come with the next pass
   if (group.made) {
-    made_ = due_ = true;  // its tasks come with the next pass
     log_.v(1, "a group of resctrl was made", kv("group", group.group));
     audit(group.group, "made");
   }

@@ -122,6 +122,30 @@ TEST_CASE("Whoever kills the agent leaves no mount behind", "[koordlet][resctrl]
       });
 }
 
+TEST_CASE("Tasks come into a group when its schemata are written, whenever the agent before was killed",
+          "[koordlet][resctrl]") {
+  const std::string held = "L3:0=f;1=f;\nMB:0=50;1=50;\n";
+  testing::kill_between_writes(
+      [&](const std::string& journal) {
+        auto rig = std::make_unique<Rig>(journal);
+        rig->says({}, {}, Share{.end = 30, .mba = 50});
+        rig->runs({{"a", Qos::be}});
+        rig->resctrl.refuses = [&held, rig = rig.get()](std::int32_t) {
+          CHECK(fields(*rig, "BE") == held);
+          return 0;
+        };
+        return rig;
+      },
+      [](Rig& rig) { rig.ticks(4); },
+      [&](Rig& rig, const std::string&, std::size_t) {
+        rig.start();
+        rig.says({}, {}, Share{.end = 30, .mba = 50});
+        rig.ticks(4);
+        CHECK(fields(rig, "BE") == held);
+        CHECK(rig.resctrl.in("BE") == Tasks{100});
+      });
+}
+
 TEST_CASE("A look that fails lets nothing go", "[koordlet][resctrl]") {
   Rig rig;
   rig.says({}, {}, Share{.end = 30, .mba = 50});
