@@ -119,30 +119,30 @@ ResctrlBook::Outcome ResctrlBook::pass(std::span<const CacheGroup> wanted,
   }
   check_mount(outcome);
   Rows rows = next_of(wanted, swept);
-  save(rows, mount_, outcome);                    // before the first change
-  let_go(with_fallbacks(wanted), rows, outcome);  // first: a machine has room for few groups
-  for (const CacheGroup& one : wanted) {
-    Outcome::Group& group = outcome.groups.emplace_back();
-    group.group = one.group;
-    if (!files_.exists(one.group)) {
-      if (auto made = files_.make(one.group); !made) {
-        group.refused = std::move(made).error();
-        rows.erase(one.group);  // who makes it later is somebody else
-      } else {
-        group.made = true;
-      }
+  const std::vector<CacheGroup> members = with_fallbacks(wanted);
+  for (const CacheGroup& one : members) {
+    outcome.groups.emplace_back().group = one.group;
+    rows[one.group].pods.insert(one.pods.begin(), one.pods.end());
+  }
+  save(rows, mount_, outcome);  // before the first change
+  // Before groups go, so that nobody is in none between two of them. One that is new holds nobody back yet:
+  // its tasks come when its schemata are written.
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    outcome.groups[i].unfilled = known_.insert(members[i].group).second || !files_.exists(members[i].group);
+    if (!outcome.groups[i].unfilled) fill(members[i], outcome.groups[i]);
+  }
+  let_go(members, rows, outcome);  // before others are made: a machine has room for few
+  for (Outcome::Group& group : outcome.groups) {
+    if (files_.exists(group.group)) continue;
+    if (auto made = files_.make(group.group); !made) {
+      group.refused = std::move(made).error();
+      rows.erase(group.group);  // who makes it later is somebody else
+    } else {
+      group.made = true;
     }
-    group.unfilled = known_.insert(one.group).second || group.made;
   }
   std::erase_if(known_, [&](const std::string& group) { return find(wanted, group) == nullptr; });
-  const std::vector<CacheGroup> members = with_fallbacks(wanted);
-  for (const CacheGroup& one : members)
-    if (const auto row = rows.find(one.group); row != rows.end())
-      row->second.pods.insert(one.pods.begin(), one.pods.end());
   save(rows, mount_, outcome);
-  // One that is new holds nobody back yet: its tasks come when its schemata are written.
-  for (std::size_t i = 0; i < members.size(); ++i)
-    if (!outcome.groups[i].refused && !outcome.groups[i].unfilled) fill(members[i], outcome.groups[i]);
   if (mount_ && rows.empty() && wanted.empty()) unmount(outcome);
   return outcome;
 }

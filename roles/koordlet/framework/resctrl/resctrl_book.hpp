@@ -52,8 +52,9 @@ class ResctrlBook {
   /// whoever made them, unless they are wanted: they were an agent's. Mounts it where something is wanted,
   /// and unmounts what it has mounted, unless others have groups in it by then. What was noted of a mount
   /// that is there no more counts no more. A task is moved into a group only out of the root's, or out of
-  /// another of these: it is nobody's else. Not with the pass that finds the group for the first time since
-  /// the start, or makes it: an agent that died may have left it without schemata, and it holds nobody back.
+  /// another of these, straight: it is nobody's else. Not with the pass that finds the group for the first
+  /// time since the start, or makes it: an agent that died may have left it without schemata, and it holds
+  /// nobody back.
   Outcome pass(std::span<const CacheGroup> wanted, std::span<const std::string> swept);
   bool empty() const { return rows_.empty() && !mount_; }
 

@@ -264,6 +264,19 @@ TEST_CASE("A pod may have a group of its own, which goes with it", "[koordlet][r
   rig.runs({{"b", Qos::ls}});
   rig.ticks(2);
   CHECK(rig.resctrl.groups().value() == std::vector<std::string>{"BE", "LS", "gold"});
+  // Between its class' group and its own it is in no other one.
+  std::vector<std::string> out_of;
+  rig.resctrl.refuses = [&](std::int32_t task) {
+    out_of.push_back(rig.resctrl.all[task].group);
+    return 0;
+  };
+  rig.annotate(0, R"({"mb":{"schemata":{"percent":10}}})");
+  rig.ticks(2);
+  CHECK(rig.resctrl.in("koordlet-b") == Tasks{101});
+  rig.runs({{"b", Qos::ls}});
+  rig.ticks(2);
+  CHECK(rig.resctrl.in("LS") == Tasks{101});
+  CHECK(out_of == std::vector<std::string>{"LS", "koordlet-b"});
   // Without the hook it is in its class' group.
   rig.annotate(0, R"({"mb":{"schemata":{"percent":10}}})");
   rig.ticks(2);
