@@ -138,6 +138,18 @@ class Look {
     return succeed({}, fmt::format("Pod {} has been evicted", quote(pod_name())));
   }
 
+  Step wait_for_spare_room() const {
+    api::PodMigrationJobStatus status = job_.status;
+    status.message = fmt::format(
+        "Reservation {} is bound by another Pod, waiting for the one that another migration of the workload "
+        "may leave",
+        quote(scene_.reservation->metadata.name));
+    if (status.message == job_.status.message) return wait(kSpareSoon);
+    status.reason = Symbol("WaitForSpareReservation");
+    const JobEvent event{false, status.reason.str(), status.message};
+    return write(std::move(status), event);
+  }
+
   // Nothing once the pod is gone and the job says so.
   std::optional<Step> evict() const {
     if (holds("Eviction")) return std::nullopt;
@@ -156,7 +168,7 @@ class Look {
         return wait();
       if (scene_.spare == Spare::none)
         return fail("ForbiddenMigratePod", "Reservation is already bound by another Pod");
-      if (scene_.spare == Spare::perhaps) return wait(kSpareSoon);
+      if (scene_.spare == Spare::perhaps) return wait_for_spare_room();
     }
     // Said before it is asked for: a process that ends in between leaves a job whose pod goes by its doing.
     if (!asked) {

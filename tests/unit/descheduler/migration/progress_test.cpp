@@ -24,6 +24,7 @@ struct Cluster {
   WallTime now = api::Time::parse("2026-01-02T03:00:00Z")->wall();
   std::optional<api::PodMigrationJob> job;
   std::optional<api::Pod> pod, successor;
+  Spare spare = Spare::none;
   std::optional<api::Reservation> reservation;
   std::string refusal;  // of evictions
   int evictions = 0, writes = 0;
@@ -56,7 +57,8 @@ struct Cluster {
     job = *api::decode<api::PodMigrationJob>(api::encode(*job));
     const Scene scene{.pod = pod ? &*pod : nullptr,
                       .reservation = reservation ? &*reservation : nullptr,
-                      .successor = successor ? &*successor : nullptr};
+                      .successor = successor ? &*successor : nullptr,
+                      .spare = spare};
     Step next = next_step(*job, scene, "ReservationFirst", now);
     carry_out(next);
     return next.act;
@@ -125,6 +127,29 @@ struct Cluster {
            std::string(s.reason.view()) + "|" + s.message;
   }
 };
+
+TEST_CASE("who lost the reservation says that it waits for another one, once, and goes on with that") {
+  Cluster c;
+  c.run();
+  c.assign("node-1");
+  c.bind();
+  c.spare = Spare::perhaps;
+  c.run();
+  CHECK(c.says() ==
+        "Running|ReservationScheduled|WaitForSpareReservation|Reservation \"r\" is bound by another Pod, "
+        "waiting "
+        "for the one that another migration of the workload may leave");
+  REQUIRE_FALSE(c.events.empty());
+  CHECK(c.events.back() == "WaitForSpareReservation: " + c.job->status.message);
+  const auto writes = c.writes;
+  c.run();
+  CHECK(c.writes == writes);
+  CHECK(c.evictions == 0);
+  c.spare = Spare::there;
+  c.run();
+  CHECK(c.says() ==
+        "Running|Eviction|Evicting|Pod \"default/a\" evicted from node \"node-0\" by the reason \"hot\"");
+}
 
 TEST_CASE("a migration with a reservation, each step by a process that knows nothing of those before") {
   Cluster c;
