@@ -51,13 +51,25 @@ PY
 # run_meson_tests PART FOLDER ARGUMENT...: `meson test` builds just what the chosen tests need; a first round, in which
 # every test is /bin/true, is the build alone. Parts that run beside one another build one after the other.
 run_meson_tests() {
-  local part=$1 folder=$2 logs=$2/meson-logs started=$SECONDS status=0 counts before
+  build_meson_tests "$@"
+  run_built_tests "$@"
+}
+
+# The two rounds, each with the same words. BUILD_*: what the first one says to the second.
+build_meson_tests() {
+  local part=$1 folder=$2 logs=$2/meson-logs
   shift 2
+  BUILD_BEGUN=$SECONDS BUILD_STATUS=0
   rm -f "$logs/$part.json"
   read_cpu_seconds
-  before=$CPU_SECONDS
-  flock "$logs" meson test -C "$folder" --logbase "$part-build" --wrapper true "$@" >"$logs/$part-build.log" 2>&1 || status=$?
+  BUILD_COMPILERS=$CPU_SECONDS
+  flock "$logs" meson test -C "$folder" --logbase "$part-build" --wrapper true "$@" >"$logs/$part-build.log" 2>&1 || BUILD_STATUS=$?
   read_cpu_seconds
+  BUILD_COMPILERS=$((CPU_SECONDS - BUILD_COMPILERS))
+}
+run_built_tests() {
+  local part=$1 folder=$2 logs=$2/meson-logs status=$BUILD_STATUS counts
+  shift 2
   if ((status == 0)); then
     "${TEST_RUNNER[@]}" meson test -C "$folder" --logbase "$part" --no-rebuild --print-errorlogs "$@" >&2 || status=$?
   else
@@ -67,7 +79,7 @@ run_meson_tests() {
   # A tier without tests, or a build that broke under tests that passed, is no success.
   if [[ $status -ne 0 && $counts == *" 0 "* ]] || [[ $counts == "0 0 0" ]]; then counts="0 1 0"; fi
   # shellcheck disable=SC2086
-  record "$part" "$started" $((CPU_SECONDS - before)) $counts
+  record "$part" "$BUILD_BEGUN" "$BUILD_COMPILERS" $counts
 }
 TEST_RUNNER=(env)
 
@@ -99,9 +111,10 @@ tier_roles() {
 
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
 
+SANITIZED_TESTS=(asan build-asan --suite unit --suite roles --timeout-multiplier 4)
 tier_sanitized() {
   say "== unit and roles under ASan and UBSan"
-  configure_asan && run_meson_tests asan build-asan --suite unit --suite roles --timeout-multiplier 4
+  configure_asan && run_meson_tests "${SANITIZED_TESTS[@]}"
 }
 
 tier_threads() {
@@ -110,6 +123,22 @@ tier_threads() {
   TEST_RUNNER=(without_aslr)
   run_meson_tests tsan build-tsan --suite threads --timeout-multiplier 8
   TEST_RUNNER=(env)
+}
+
+# Both. Tests of roles mostly wait, and one at a time: under ASan they run while what TSan needs is compiled, which gives way to them.
+tier_sanitizers() {
+  local log tests status=0
+  say "== unit and roles under ASan and UBSan"
+  configure_asan || return
+  build_meson_tests "${SANITIZED_TESTS[@]}"
+  log=$(mktemp)
+  run_built_tests "${SANITIZED_TESTS[@]}" >"$log" 2>&1 &
+  tests=$!
+  (renice -n 15 "$BASHPID" >/dev/null && tier_threads) || status=$?
+  wait "$tests" || status=$?
+  cat "$log" >&2
+  rm -f "$log"
+  return "$status"
 }
 
 tier_release() {
@@ -262,7 +291,7 @@ tier_waiting_beside_sanitizers() {
   tier_kube patient >"$log" 2>&1 &
   waiting=$!
   # Tests that fail are in the ledger; a part that could not even begin is not, and is one failure.
-  (renice -n 10 "$BASHPID" >/dev/null && tier_sanitized && tier_threads) || record sanitizers "$SECONDS" 0 0 1 0
+  (renice -n 10 "$BASHPID" >/dev/null && tier_sanitizers) || record sanitizers "$SECONDS" 0 0 1 0
   wait "$waiting" || record waiting "$SECONDS" 0 0 1 0
   cat "$log" >&2
   rm -f "$log"
