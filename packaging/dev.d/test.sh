@@ -59,21 +59,21 @@ run_meson_tests() {
 build_meson_tests() {
   local part=$1 folder=$2 logs=$2/meson-logs
   shift 2
-  BUILD_BEGUN=$SECONDS BUILD_STATUS=0
-  rm -f "$logs/$part.json"
+  BUILD_BEGUN=$SECONDS BUILD_STATUS=0 BUILD_LOG=$logs/$part-build.log
   read_cpu_seconds
   BUILD_COMPILERS=$CPU_SECONDS
-  flock "$logs" meson test -C "$folder" --logbase "$part-build" --wrapper true "$@" >"$logs/$part-build.log" 2>&1 || BUILD_STATUS=$?
+  flock "$logs" meson test -C "$folder" --logbase "$part-build" --wrapper true "$@" >"$BUILD_LOG" 2>&1 || BUILD_STATUS=$?
   read_cpu_seconds
   BUILD_COMPILERS=$((CPU_SECONDS - BUILD_COMPILERS))
 }
 run_built_tests() {
   local part=$1 folder=$2 logs=$2/meson-logs status=$BUILD_STATUS counts
   shift 2
+  rm -f "$logs/$part.json"
   if ((status == 0)); then
     "${TEST_RUNNER[@]}" meson test -C "$folder" --logbase "$part" --no-rebuild --print-errorlogs "$@" >&2 || status=$?
   else
-    grep -vE '^\[[0-9]+/[0-9]+\] ' "$logs/$part-build.log" | tail -n 100 >&2
+    grep -vE '^\[[0-9]+/[0-9]+\] ' "$BUILD_LOG" | tail -n 100 >&2
   fi
   counts=$(count_results "$logs/$part.json")
   # A tier without tests, or a build that broke under tests that passed, is no success.
@@ -111,10 +111,9 @@ tier_roles() {
 
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
 
-SANITIZED_TESTS=(asan build-asan --suite unit --suite roles --timeout-multiplier 4)
 tier_sanitized() {
   say "== unit and roles under ASan and UBSan"
-  configure_asan && run_meson_tests "${SANITIZED_TESTS[@]}"
+  configure_asan && run_meson_tests asan build-asan --suite unit --suite roles --timeout-multiplier 4
 }
 
 tier_threads() {
@@ -125,17 +124,18 @@ tier_threads() {
   TEST_RUNNER=(env)
 }
 
-# Both. Tests of roles mostly wait, and one at a time: under ASan they run while what TSan needs is compiled, which gives way to them.
+# Both. Tests of roles mostly wait, and one at a time: under ASan they run beside those of units and what TSan compiles, which give
+# way to them.
 tier_sanitizers() {
-  local log tests status=0
+  local log roles status=0
   say "== unit and roles under ASan and UBSan"
   configure_asan || return
-  build_meson_tests "${SANITIZED_TESTS[@]}"
+  build_meson_tests asan build-asan --suite unit --suite roles --timeout-multiplier 4
   log=$(mktemp)
-  run_built_tests "${SANITIZED_TESTS[@]}" >"$log" 2>&1 &
-  tests=$!
-  (renice -n 15 "$BASHPID" >/dev/null && tier_threads) || status=$?
-  wait "$tests" || status=$?
+  (BUILD_BEGUN=$SECONDS BUILD_COMPILERS=0 && run_built_tests asan-roles build-asan --suite roles --timeout-multiplier 4) >"$log" 2>&1 &
+  roles=$!
+  (renice -n 15 "$BASHPID" >/dev/null && run_built_tests asan build-asan --suite unit --timeout-multiplier 4 && tier_threads) || status=$?
+  wait "$roles" || status=$?
   cat "$log" >&2
   rm -f "$log"
   return "$status"
