@@ -126,12 +126,15 @@ ResctrlBook::Outcome ResctrlBook::pass(std::span<const CacheGroup> wanted,
   }
   save(rows, mount_, outcome);  // before the first change
   // Before groups go, so that nobody is in none between two of them. One that is new holds nobody back yet:
-  // its tasks come when its schemata are written.
+  // its tasks come when its schemata are written, and until then they stay where they are.
+  bool stay = false;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    outcome.groups[i].unfilled = known_.insert(members[i].group).second || !files_.exists(members[i].group);
+    const bool exists = files_.exists(members[i].group);
+    outcome.groups[i].unfilled = known_.insert(members[i].group).second || !exists;
+    stay = stay || (outcome.groups[i].unfilled && exists);
     if (!outcome.groups[i].unfilled) fill(members[i], outcome.groups[i]);
   }
-  let_go(members, rows, outcome);  // before others are made: a machine has room for few
+  if (!stay) let_go(members, rows, outcome);  // before others are made: a machine has room for few
   for (Outcome::Group& group : outcome.groups) {
     if (files_.exists(group.group)) continue;
     if (auto made = files_.make(group.group); !made) {

@@ -281,10 +281,12 @@ TEST_CASE("A pod may have a group of its own, which goes with it", "[koordlet][r
   rig.annotate(0, R"({"mb":{"schemata":{"percent":10}}})");
   rig.ticks(2);
   CHECK(rig.resctrl.has("koordlet-b"));
+  out_of.clear();
   rig.gate("Resctrl=false");
   rig.ticks(2);
   CHECK_FALSE(rig.resctrl.has("koordlet-b"));
   CHECK(rig.resctrl.in("LS") == Tasks{101});
+  CHECK(out_of == std::vector<std::string>{"koordlet-b"});
 }
 
 TEST_CASE("What a pod says and makes no sense is named, and it stays in its class' group",
