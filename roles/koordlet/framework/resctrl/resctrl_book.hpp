@@ -55,6 +55,7 @@ class ResctrlBook {
   /// another of these, straight: it is nobody's else. Not with the pass that finds the group for the first
   /// time since the start, or makes it: an agent that died may have left it without schemata, and it holds
   /// nobody back.
+  /// While one that was there waits for that, nothing is let go: its tasks stay held back where they are.
   Outcome pass(std::span<const CacheGroup> wanted, std::span<const std::string> swept);
   bool empty() const { return rows_.empty() && !mount_; }
 
